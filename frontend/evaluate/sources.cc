@@ -102,7 +102,7 @@ Value Sources::SharedParameter(const dsl::syntax::Param& param, const std::strin
     return Value{TensorValue{*found}};
   }
   // If a call shares several parameters that it cannot, that is one mistake.
-  if (same_paths_.insert({call.begin, call.begin}).second) context.reporter.Report(std::move(error));
+  if (refused_shares_.insert(call.begin).second) context.reporter.Report(std::move(error));
   return Value{Poison()};
 }
 

@@ -59,6 +59,7 @@ class Sources {
   std::map<std::string, Span> npy_places_;
   std::map<std::string, Span> parameter_places_;      // By path, where the user declares each.
   std::set<std::pair<int32_t, int32_t>> same_paths_;  // Calls that are known to make parameters of one path.
+  std::set<int32_t> refused_shares_;                  // Calls that are known to share what they cannot.
 };
 
 }  // namespace cleave::frontend

@@ -18,7 +18,7 @@
 #include "ir/transforms/differentiate/differentiate.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/writer.h"
-#include "runtime/npy/npy.h"
+#include "tests/import/tensors.h"
 #include "tests/support/command.h"
 #include "tools/import/import.h"
 #include "tools/weights/source.h"
@@ -75,26 +75,7 @@ std::string Saved(const std::string& name, const std::string& when) {
   return absl::StrCat("tests/adapters/folders/", name, "/", when);
 }
 
-ir::Tensor TensorOf(const tools::WeightSource& source, const std::string& name) {
-  const tools::WeightTensor* const found = source.Find(name);
-  EXPECT_NE(found, nullptr) << name;
-  std::vector<float> values;
-  EXPECT_FALSE(source.Read(*found, values).has_value());
-  ir::Tensor tensor = ir::Zeros(ir::Shape(found->shape.begin(), found->shape.end()));
-  tensor.values.assign(values.begin(), values.end());
-  return tensor;
-}
-
-ir::Tensor SamplesOf(const std::string& input) {
-  const auto file = runtime::NpyFile::Open(absl::StrCat("tests/import/", input, ".npy"));
-  EXPECT_TRUE(file.ok()) << input;
-  const std::vector<int64_t>& shape = file.value().header().shape;
-  ir::Tensor tensor = ir::Zeros(ir::Shape(shape.begin(), shape.end()));
-  std::vector<int32_t> values(tensor.values.size());
-  EXPECT_FALSE(file.value().ReadRun(0, static_cast<int64_t>(values.size()), values.data()).has_value());
-  tensor.values.assign(values.begin(), values.end());
-  return tensor;
-}
+ir::Tensor SamplesOf(const std::string& input) { return IntegersOf(absl::StrCat("tests/import/", input, ".npy")); }
 
 // A checkpoint of parameters, as a program with these adapters writes it.
 void WriteCheckpoint(const std::string& folder, const std::string& adapters, const ir::Graph& graph,

@@ -18,9 +18,9 @@
 #include "gtest/gtest.h"
 #include "ir/proof/interpret/interpret.h"
 #include "ir/transforms/differentiate/differentiate.h"
-#include "runtime/npy/npy.h"
 #include "runtime/safetensors/safetensors.h"
 #include "tests/collective_counts/programs.h"
+#include "tests/import/tensors.h"
 #include "tests/support/command.h"
 #include "tools/export/export.h"
 #include "tools/import/family.h"
@@ -80,27 +80,10 @@ std::string Imported(const std::string& name) {
   return out;
 }
 
-ir::Tensor TensorOf(const tools::WeightSource& source, const std::string& name) {
-  const tools::WeightTensor* const found = source.Find(name);
-  EXPECT_NE(found, nullptr) << name;
-  std::vector<float> values;
-  EXPECT_FALSE(source.Read(*found, values).has_value());
-  ir::Tensor tensor = ir::Zeros(ir::Shape(found->shape.begin(), found->shape.end()));
-  tensor.values.assign(values.begin(), values.end());
-  return tensor;
-}
-
 // What pytorch.py has of an input. A model with labels sees tokens of which some are masked.
 ir::Tensor DataOf(const ir::Graph& graph, const std::string& input) {
   const std::string name = input == "tokens" && graph.Find("labels").has_value() ? "masked" : input;
-  const auto file = runtime::NpyFile::Open(absl::StrCat(kFolder, name, ".npy"));
-  EXPECT_TRUE(file.ok()) << input;
-  const std::vector<int64_t>& shape = file.value().header().shape;
-  ir::Tensor tensor = ir::Zeros(ir::Shape(shape.begin(), shape.end()));
-  std::vector<int32_t> values(tensor.values.size());
-  EXPECT_FALSE(file.value().ReadRun(0, static_cast<int64_t>(values.size()), values.data()).has_value());
-  tensor.values.assign(values.begin(), values.end());
-  return tensor;
+  return IntegersOf(absl::StrCat(kFolder, name, ".npy"));
 }
 
 void WriteParameters(const ir::Graph& graph, const ir::SourceValues& sources, const std::string& path) {

@@ -14,7 +14,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/check/check.h"
@@ -301,9 +300,7 @@ class Export {
   }
 
   TransferOptions TransferOf(int64_t vocabulary) const {
-    int64_t heads = 0;
-    CLEAVE_CHECK(absl::SimpleAtoi(values_.at("heads"), &heads));
-    return {.direction = Direction::kExport, .heads = heads, .vocabulary = vocabulary};
+    return {.direction = Direction::kExport, .heads = HeadsOf(values_), .vocabulary = vocabulary};
   }
 
   // The tensors of a model that has this config.json: what the family's mapping makes of the parameters of its model.

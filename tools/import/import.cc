@@ -12,7 +12,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check/check.h"
@@ -167,8 +166,7 @@ class Import {
     CLEAVE_CHECK(mapping.ok()) << mapping.error().message;
     const runtime::Result<WeightSource> source = WeightSource::Open(options_.folder);
     if (!source.ok()) return WrongWeights(source.error(), HelpWithoutWeights());
-    int64_t heads = 0;
-    CLEAVE_CHECK(absl::SimpleAtoi(values_.at("heads"), &heads));
+    const int64_t heads = HeadsOf(values_);
     const runtime::Result<Transfer> transfer =
         PlanTransfer(source.value().path(), source.value().tensors(), &mapping.value(),
                      {.direction = Direction::kImport, .heads = heads});

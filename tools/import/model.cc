@@ -54,6 +54,12 @@ TemplateValues WithWhatFollows(const Family& family, TemplateValues values) {
   return values;
 }
 
+int64_t HeadsOf(const TemplateValues& values) {
+  int64_t heads = 0;
+  CLEAVE_CHECK(absl::SimpleAtoi(values.at("heads"), &heads));
+  return heads;
+}
+
 std::string ModelText(const Family& family, const TemplateValues& values) {
   return absl::StrCat(Filled(FamilyText(absl::StrCat(family.model, ".model")), values),
                       Filled(FamilyText("train.model"), values));

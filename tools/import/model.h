@@ -27,11 +27,14 @@ std::optional<std::string> LaidOutModel(const Family& family, const TemplateValu
 // other is seen here, and is E0616.
 std::optional<ir::Graph> GraphOf(const std::string& model, Diagnostics& diagnostics);
 
+// Of the queries of a layer: by them `qkv` of a mapping is rearranged.
+int64_t HeadsOf(const TemplateValues& values);
+
 // As a mapping of tools/weights.
 std::string MapText(const Family& family, const TemplateValues& values);
 
 // Besides, `values` has what is known of the folder: `file`, `source`, `tokenizer`, `generation`, `not_done`,
-// `export_heads`.
+// `export_heads`; and whether the model learns from conversations: `chat`.
 std::string ReadmeText(const TemplateValues& values);
 
 }  // namespace cleave::tools

@@ -303,9 +303,10 @@ class Reference {
 
  private:
   bool Sees(const Query& query, int64_t column) const {
-    const int64_t before = first_row_ + query.row - (first_column_ + column);
-    const int64_t window = attributes_.Get(attribute::kWindow);
-    if (attributes_.Get(attribute::kCausal) && (before < 0 || (window > 0 && before >= window))) return false;
+    const int64_t row = first_row_ + query.row;
+    if (attributes_.Get(attribute::kCausal) &&
+        !IsSeenBehind(row, first_column_ + column, attributes_.Get(attribute::kWindow)))
+      return false;
     if (!attributes_.Get(attribute::kRanges)) return true;
     const size_t end = evaluation_.inputs.size() - 1;
     const auto of_sample = static_cast<size_t>(query.sample * sizes_.rows + query.row);

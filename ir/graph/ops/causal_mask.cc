@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/graph/ops/attention.h"
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/indexing.h"
@@ -66,10 +67,8 @@ template <typename NumberOfRow>
 void MaskBehind(const Evaluation& evaluation, NumberOfRow number_of_row) {
   const int64_t rows = evaluation.output.shape[evaluation.output.shape.size() - 2];
   const int64_t window = evaluation.attributes.Get(attribute::kWindow);
-  MaskRows(evaluation, [&](int64_t row, int64_t column) {
-    const int64_t before = number_of_row(row % rows) - column;
-    return before >= 0 && (window == 0 || before < window);
-  });
+  MaskRows(evaluation,
+           [&](int64_t row, int64_t column) { return IsSeenBehind(number_of_row(row % rows), column, window); });
 }
 
 void EvaluateCausalMask(const Evaluation& evaluation) {
@@ -77,24 +76,14 @@ void EvaluateCausalMask(const Evaluation& evaluation) {
   MaskBehind(evaluation, [&](int64_t row) { return first_row + row; });
 }
 
-// The matrices of x with their rows and columns.
-std::vector<CallArgument> MatricesOf(const CallSite& site) {
-  const int rank = site.type(0).rank();
-  return {Pointer{0}, site.Elements(0, 0, rank - 2), LocalSize{{{0, rank - 2}}}, LocalSize{{{0, rank - 1}}}};
-}
-
-std::vector<KernelCall> MaskCall(const CallSite& site, std::string function, std::vector<CallArgument> arguments,
-                                 std::vector<CallArgument> more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  const std::vector<CallArgument> last = {FloatNumber{site.attributes.Get(attribute::kFill)}, Pointer{kResult}};
-  arguments.insert(arguments.end(), last.begin(), last.end());
-  return {{std::move(function), std::move(arguments)}};
-}
-
 // `row`: what says the numbers of the rows.
 std::vector<KernelCall> CausalMaskCall(const CallSite& site, std::string function, CallArgument row) {
-  return MaskCall(site, std::move(function), MatricesOf(site),
-                  {std::move(row), FirstIndex{{0, site.type(0).rank() - 1}}, site.attributes.Get(attribute::kWindow)});
+  const int rank = site.type(0).rank();
+  const LocalDimension rows = {0, rank - 2}, columns = {0, rank - 1};
+  return {{std::move(function),
+           {Pointer{0}, site.Elements(0, 0, rank - 2), LocalSize{{rows}}, LocalSize{{columns}}, std::move(row),
+            FirstIndex{columns}, site.attributes.Get(attribute::kWindow),
+            FloatNumber{site.attributes.Get(attribute::kFill)}, Pointer{kResult}}}};
 }
 
 std::vector<KernelCall> CausalMaskCalls(const CallSite& site) {
@@ -176,10 +165,11 @@ OpId BatchRangeMask(Lift& lift) { return lift.Main({lift.Whole(0), lift.Whole(1)
 
 std::vector<KernelCall> RangeMaskCalls(const CallSite& site) {
   const int rank = site.type(0).rank();
-  return MaskCall(site, "RangeMask",
-                  {Pointer{0}, site.Elements(0, 0, rank - 3), LocalSize{{{0, rank - 3}}}, LocalSize{{{0, rank - 2}}},
-                   LocalSize{{{0, rank - 1}}}},
-                  {FirstIndex{{0, rank - 1}}, Pointer{1}, Pointer{2}});
+  const LocalDimension heads = {0, rank - 3}, rows = {0, rank - 2}, columns = {0, rank - 1};
+  return {{"RangeMask",
+           {Pointer{0}, site.Elements(0, 0, rank - 3), LocalSize{{heads}}, LocalSize{{rows}}, LocalSize{{columns}},
+            FirstIndex{columns}, Pointer{1}, Pointer{2}, FloatNumber{site.attributes.Get(attribute::kFill)},
+            Pointer{kResult}}}};
 }
 
 OpDefinition MaskOp(std::string summary) {

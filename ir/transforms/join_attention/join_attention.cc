@@ -122,18 +122,17 @@ class Joiner {
       if (found.cap <= 0) return std::nullopt;
       found.scale *= found.cap;
     }
-    const auto hides = [](const Op& mask) { return mask.attributes.Get(attribute::kFill) <= kHidden; };
     while (true) {  // One of each, in any order.
-      const Op* const causal = found.causal ? nullptr : pass(OpKind::kCausalMask);
-      const Op* const range = causal != nullptr || !found.ranges.empty() ? nullptr : pass(OpKind::kRangeMask);
-      if (causal == nullptr && range == nullptr) break;
-      if (!hides(causal != nullptr ? *causal : *range)) return std::nullopt;
-      if (causal != nullptr) {
+      const Op* mask = nullptr;
+      if (!found.causal && (mask = pass(OpKind::kCausalMask)) != nullptr) {
         found.causal = true;
-        found.window = causal->attributes.Get(attribute::kWindow);
+        found.window = mask->attributes.Get(attribute::kWindow);
+      } else if (found.ranges.empty() && (mask = pass(OpKind::kRangeMask)) != nullptr) {
+        found.ranges = {mask->inputs[1], mask->inputs[2]};
       } else {
-        found.ranges = {range->inputs[1], range->inputs[2]};
+        break;
       }
+      if (mask->attributes.Get(attribute::kFill) > kHidden) return std::nullopt;
     }
     const Op* const softmax = Next(value, OpKind::kSoftmax);
     if (softmax == nullptr) return std::nullopt;
