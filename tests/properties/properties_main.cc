@@ -95,8 +95,7 @@ std::string FolderOfRun() {
 }
 
 int PrintRuns(uint64_t programs, const BatchReport& report) {
-  std::cout << programs << " programs, " << report.compared << " numbers compared, " << report.left_out
-            << " depend on rounding, " << report.failures.size() << " failures\n";
+  std::cout << programs << " programs, " << report.Summary() << ", " << report.failures.size() << " failures\n";
   return report.failures.empty() ? 0 : 1;
 }
 

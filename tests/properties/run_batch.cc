@@ -285,6 +285,10 @@ void BatchReport::Add(const BatchReport& other) {
   failures.insert(failures.end(), other.failures.begin(), other.failures.end());
 }
 
+std::string BatchReport::Summary() const {
+  return absl::StrCat(compared, " numbers compared, ", left_out, " depend on rounding");
+}
+
 BatchReport RunBatch(const std::string& folder, const ir::Mesh& mesh, const std::vector<uint64_t>& seeds,
                      const CaseOptions& options) {
   std::vector<BatchCase> cases;
