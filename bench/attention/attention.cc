@@ -2,7 +2,8 @@
 //
 //   attention REPETITIONS SECONDS LENGTH...      Prints one line of JSON for each length, element type and mask.
 //
-// The masks: none; causal; causal with a window of an eighth of the keys; causal within documents of an eighth each.
+// The masks: none; causal; causal with a window of an eighth of the keys; causal within documents of an eighth each;
+// and causal where a tenth of the weights is dropped.
 //
 // Both are timed on the same tensors in turn, forward and backward together. The separate ops are those that a program
 // for the CPU has where attention is not one piece (codegen/cpu).
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/kernels/dropout.h"
 #include "runtime/kernels/movement.h"
 #include "runtime/kernels/rows.h"
 #include "runtime/math/math.h"
@@ -55,6 +57,7 @@ class Tensors {
         scores_(static_cast<size_t>(shape.batch * shape.rows * shape.columns)),
         masked_(scores_.size()),
         weights_(scores_.size()),
+        kept_(scores_.size()),
         floats_(std::is_same_v<T, float> ? 0 : scores_.size()),
         float_weights_(floats_.size()) {}
 
@@ -72,10 +75,12 @@ class Tensors {
     Convert(scores_, shape_.scale, scores_);
     const std::vector<T>& masked = Mask(-1e9f);
     SoftmaxOf(masked);
-    MatMul(by_keys, weights_.data(), v_.data(), out_.data());
+    const std::vector<T>& kept = Dropped(weights_, kept_);
+    MatMul(by_keys, kept.data(), v_.data(), out_.data());
 
     MatMul(by_heads, dout_.data(), v_.data(), scores_.data());
-    MatMul(by_queries, weights_.data(), dout_.data(), dv_.data());
+    MatMul(by_queries, kept.data(), dout_.data(), dv_.data());
+    if (&Dropped(scores_, kept_) == &kept_) std::swap(scores_, kept_);
     SoftmaxGradientOf();
     const std::vector<T>& gradient = Mask(0.0f);
     Convert(gradient, shape_.scale, scores_);
@@ -91,6 +96,21 @@ class Tensors {
     RangeMask(masked_.data(), shape_.batch, 1, shape_.rows, shape_.columns, 0, shape_.first, shape_.end, fill,
               scores_.data());
     return scores_;
+  }
+
+  // `from`, or what is kept of it in `to`.
+  const std::vector<T>& Dropped(const std::vector<T>& from, std::vector<T>& to) {
+    const AttentionDropout& dropout = shape_.dropout;
+    if (dropout.rate == 0.0f) return from;
+    const Region all = WholeRegion({shape_.batch, 1, shape_.rows, shape_.columns});
+    if constexpr (std::is_same_v<T, float>) {
+      Dropout(dropout.stream, all, dropout.rate, from.data(), to.data());
+    } else {
+      Convert(from, 1.0f, floats_);
+      Dropout(dropout.stream, all, dropout.rate, floats_.data(), floats_.data());
+      Convert(floats_, 1.0f, to);
+    }
+    return to;
   }
 
   void SoftmaxOf(const std::vector<T>& masked) {
@@ -125,7 +145,7 @@ class Tensors {
                  dout_ = Numbers<T>(count_, 4);
   std::vector<T> out_ = q_, dq_ = q_, dk_ = q_, dv_ = q_;
   std::vector<float> logsumexp_ = std::vector<float>(static_cast<size_t>(shape_.batch * shape_.rows));
-  std::vector<T> scores_, masked_, weights_;
+  std::vector<T> scores_, masked_, weights_, kept_;
   std::vector<float> floats_, float_weights_, masked_floats_;
 };
 
@@ -147,8 +167,8 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-enum class MaskForm { kNone, kCausal, kWindow, kDocuments };
-constexpr const char* kMaskNames[] = {"none", "causal", "window", "documents"};
+enum class MaskForm { kNone, kCausal, kWindow, kDocuments, kDropout };
+constexpr const char* kMaskNames[] = {"none", "causal", "window", "documents", "dropout"};
 
 template <typename T>
 void Measure(const char* type, int64_t length, MaskForm mask, int repetitions, double seconds) {
@@ -180,6 +200,8 @@ void Measure(const char* type, int64_t length, MaskForm mask, int repetitions, d
     shape.first = first.data();
     shape.end = end.data();
   }
+  if (mask == MaskForm::kDropout)
+    shape.dropout = {.rate = 0.1f, .stream = {1, "weights", 1}, .rows = length, .columns = length};
   Tensors<T> tensors(shape);
   tensors.Separate();
   const double once = SecondsOf(1, [&] { tensors.Fused(); });
@@ -209,7 +231,8 @@ int main(int argc, char** argv) {
   using cleave::runtime::BFloat16;
   using cleave::runtime::MaskForm;
   for (int i = 3; i < argc; ++i) {
-    for (const auto mask : {MaskForm::kNone, MaskForm::kCausal, MaskForm::kWindow, MaskForm::kDocuments}) {
+    for (const auto mask :
+         {MaskForm::kNone, MaskForm::kCausal, MaskForm::kWindow, MaskForm::kDocuments, MaskForm::kDropout}) {
       cleave::runtime::Measure<float>("f32", std::atoi(argv[i]), mask, std::atoi(argv[1]), std::atof(argv[2]));
       cleave::runtime::Measure<BFloat16>("bf16", std::atoi(argv[i]), mask, std::atoi(argv[1]), std::atof(argv[2]));
     }

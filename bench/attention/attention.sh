@@ -16,8 +16,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 g++ -O3 -march=native -std=c++17 -fopenmp -I. bench/attention/attention.cc runtime/device/cpu/{arena,workspace}.cc runtime/error/error.cc \
-  runtime/kernels/cpu/{attention,blocks,movement,reduce,rows}.cc runtime/math/onednn/{engine,matmul}.cc runtime/mesh/mesh.cc -ldnnl -lpthread \
-  -o "$folder/attention"
+  runtime/kernels/cpu/{attention,blocks,dropout,movement,reduce,rows}.cc runtime/random/random.cc runtime/math/onednn/{engine,matmul}.cc \
+  runtime/mesh/mesh.cc -ldnnl -lpthread -o "$folder/attention"
 "$folder/attention" "$repetitions" "$seconds" "$@" >"$folder/here.json"
 if "$python" -c 'import torch' 2>/dev/null; then
   "$python" bench/attention/torch_attention.py "$repetitions" "$seconds" "$@" >"$folder/torch.json"

@@ -12,7 +12,7 @@ def main():
             rows.setdefault((measured["length"], measured["type"], measured["mask"]), {}).update(measured)
     print("| length | type | mask | fused, ms | separate, ms | fused / separate | PyTorch, ms | fused / PyTorch |")
     print("|---|---|---|---|---|---|---|---|")
-    masks = ["none", "causal", "window", "documents"]
+    masks = ["none", "causal", "window", "documents", "dropout"]
     order = lambda item: (item[0][0], item[0][1] != "f32", masks.index(item[0][2]))
     for (length, dtype, mask), row in sorted(rows.items(), key=order):
         torch = row.get("torch")

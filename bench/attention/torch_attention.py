@@ -27,8 +27,8 @@ def mask_of(name, length):
     return None
 
 
-def step(query, key, value, gradient, is_causal, mask):
-    out = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=is_causal)
+def step(query, key, value, gradient, is_causal, mask, rate):
+    out = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=rate, is_causal=is_causal)
     return torch.autograd.grad(out, (query, key, value), gradient)
 
 
@@ -43,13 +43,14 @@ def main():
     repetitions, seconds = int(sys.argv[1]), float(sys.argv[2])
     torch.manual_seed(1)
     for length in map(int, sys.argv[3:]):
-        for name_of_mask in ("none", "causal", "window", "documents"):
+        for name_of_mask in ("none", "causal", "window", "documents", "dropout"):
             mask = mask_of(name_of_mask, length)
             for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16)):
                 shape = (max(4, TOKENS // length), 1, length, HEAD)
                 query, key, value = (torch.rand(shape).to(dtype).requires_grad_() for _ in range(3))
                 gradient = torch.rand(shape).to(dtype)
-                work = lambda: step(query, key, value, gradient, name_of_mask == "causal", mask)
+                work = lambda: step(query, key, value, gradient, name_of_mask in ("causal", "dropout"), mask,
+                                    0.1 if name_of_mask == "dropout" else 0.0)
                 work()
                 times = max(1, int(seconds / seconds_of(1, work)))
                 measured = [seconds_of(times, work) for _ in range(repetitions)]

@@ -30,7 +30,13 @@ bool IsStepScalar(const Emission& emission, ir::ValueId value) {
 }
 
 bool DependsOnStep(const ir::Program& program) {
-  return HasOp(program, {ir::OpKind::kDropout, ir::OpKind::kWhileTraining, ir::OpKind::kTotal});
+  const auto drops = [](const ir::Step& step) {  // Also attention may.
+    const ir::Compute* compute = ir::ComputeOf(step);
+    return compute != nullptr && compute->attributes.Has(ir::attribute::kRate) &&
+           compute->attributes.Get(ir::attribute::kRate) > 0;
+  };
+  return HasOp(program, {ir::OpKind::kDropout, ir::OpKind::kWhileTraining, ir::OpKind::kTotal}) ||
+         std::any_of(program.steps.begin(), program.steps.end(), drops);
 }
 
 bool HasTotals(const ir::Program& program) { return HasOp(program, {ir::OpKind::kTotal}); }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/source/layer_scope.h"
 #include "codegen/source/parts.h"
 #include "ir/graph/attributes/keys.h"
 #include "ir/graph/ops/attention.h"
@@ -64,6 +65,28 @@ void AddTensor(const char* name, std::optional<ir::ValueId> value, size_t inside
   if (value.has_value()) fields.push_back({name, *value, inside});
 }
 
+// An AttentionDropout: the weights are a piece of [batch, heads, rows, columns], whose first dimension may be missing.
+cpp::Expr DropoutOf(Emission& emission, const ir::Attributes& attributes, const Operand& q, const Operand& k) {
+  Sizes& sizes = emission.sizes;
+  const cpp::Expr stream = cpp::Fields({{"", cpp::Name("seed")},
+                                        {"", NameCharacters(emission.layer, attributes.Get(ir::attribute::kKey))},
+                                        {"", cpp::Name("step")}});
+  std::vector<cpp::Field> fields = {{"rate", cpp::Float(attributes.Get(ir::attribute::kRate))},
+                                    {"stream", stream},
+                                    {"heads", sizes.Whole(q.value, q.heads)},
+                                    {"rows", sizes.Whole(q.value, q.rows)},
+                                    {"columns", sizes.Whole(k.value, k.rows)}};
+  const auto begins = [&](const char* name, const Operand& tensor, int dimension) {
+    const cpp::Expr begin = sizes.Begin(tensor.value, dimension);
+    if (begin.number() != 0) fields.push_back({name, begin});
+  };
+  if (q.rank > 3) begins("first_batch", q, 0);
+  begins("first_head", q, q.heads);
+  begins("first_row", q, q.rows);
+  begins("first_column", k, k.rows);
+  return cpp::Fields(std::move(fields));
+}
+
 // An AttentionShape (runtime/kernels), without the fields that keep their default. `step`: one of the ops.
 cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& inputs,
                   const std::vector<StridedTensor>& tensors) {
@@ -92,6 +115,7 @@ cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& input
     const cpp::Expr first = sizes.Begin(inputs.k, k.rows);
     if (first.number() != 0) fields.push_back({"first_column", first});
   }
+  if (attributes.Get(ir::attribute::kRate) > 0) fields.push_back({"dropout", DropoutOf(emission, attributes, q, k)});
   for (const StridedTensor& tensor : tensors) {
     fields.push_back({tensor.name, StridesOf(emission, Operand(emission, tensor.value, inside[tensor.inside]))});
   }

@@ -70,6 +70,7 @@ class Sizes {
   // tensor.
   SizeProduct Size(ir::ValueId value, int d);
   cpp::Expr Begin(ir::ValueId value, int d);
+  int64_t Whole(ir::ValueId value, int d) const;  // Elements of the dimension in the whole tensor.
 
   // Both, as a Range of the runtime: "window_28_m0", "{0, 28}".
   cpp::Expr Range(ir::ValueId value, int d);
@@ -119,7 +120,6 @@ class Sizes {
   bool IsFolded(const ir::AxisList& axes) const;
   // The rank's index on the axes. REQUIRES: IsFolded.
   int64_t FoldedIndex(const ir::AxisList& axes) const;
-  int64_t Whole(ir::ValueId value, int d) const;
   const ir::AxisList& Axes(ir::ValueId value, int d) const;
   const cpp::Expr& PieceName(int64_t elements, const ir::AxisList& axes);
   const cpp::Expr& WindowName(const ir::Window& window, const ir::AxisList& axes);

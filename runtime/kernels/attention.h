@@ -23,6 +23,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "runtime/random/random.h"
+
 namespace cleave::runtime {
 
 // From one sample, head or row of a tensor to the next, in elements.
@@ -40,6 +42,25 @@ constexpr AttentionStrides HeadsFirst(int64_t heads, int64_t rows, int64_t head)
 constexpr AttentionStrides RowsFirst(int64_t rows, int64_t heads, int64_t head) {
   return {rows * heads * head, head, heads * head};
 }
+
+// Weights of the softmax that are dropped, after their sum is known: those that Dropout (runtime/kernels/dropout.h)
+// drops of a tensor [batch, heads, rows, columns]. At step 0, which is testing, none are.
+struct AttentionDropout {
+  float rate = 0.0f;  // With 0 none are; the others are divided by 1 - rate. REQUIRES: 0 <= rate < 1.
+  Stream stream;
+  int64_t heads = 1;  // Of the whole tensor.
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t first_batch = 0;  // Where this piece of it begins.
+  int64_t first_head = 0;
+  int64_t first_row = 0;
+  int64_t first_column = 0;
+
+  // The number, in the whole tensor, of the weight of column 0 for this row of the piece.
+  CLEAVE_PORTABLE int64_t FirstOfRow(int64_t batch, int64_t head, int64_t row) const {
+    return (((first_batch + batch) * heads + first_head + head) * rows + first_row + row) * columns + first_column;
+  }
+};
 
 struct AttentionShape {
   int64_t batch = 1;
@@ -59,6 +80,7 @@ struct AttentionShape {
   const int32_t* first = nullptr;
   const int32_t* end = nullptr;
   int64_t first_column = 0;
+  AttentionDropout dropout;
   AttentionStrides q;
   AttentionStrides k;
   AttentionStrides v;

@@ -15,9 +15,11 @@ constexpr double kBFloat16Error = 2e-2;  // The weights and the stored results h
 constexpr double kFloat16Error = 3e-3;   // 11.
 
 void CheckAll(const AttentionShape& shape, Lying lying, const Ranges& ranges = {}) {
-  CheckAttention<float>(shape, lying, kFloatError, ranges);
-  CheckAttention<BFloat16>(shape, lying, kBFloat16Error, ranges);
-  CheckAttention<Float16>(shape, lying, kFloat16Error, ranges);
+  // The gradients are differences, also of results: what is kept of these is larger, and so is what rounding takes.
+  const double more = shape.dropout.rate > 0 ? 4.0 : 1.0;
+  CheckAttention<float>(shape, lying, more * kFloatError, ranges);
+  CheckAttention<BFloat16>(shape, lying, more * kBFloat16Error, ranges);
+  CheckAttention<Float16>(shape, lying, more * kFloat16Error, ranges);
 }
 
 // Rows, columns, head: less than a tile, exactly one tile, more than one; heads that are not a multiple of a vector.
@@ -56,6 +58,19 @@ TEST(Attention, HeadsSeeTheirKeyHeadWhereverTheyLie) {
   }
 }
 
+// The piece of `shape` of a larger tensor of weights, of which some are dropped.
+AttentionDropout DropoutOf(const AttentionShape& shape, float rate, uint64_t step) {
+  return {.rate = rate,
+          .stream = {5, "h1.attn.dropout", step},
+          .heads = shape.heads + 3,
+          .rows = shape.rows + 40,
+          .columns = shape.columns + 9,
+          .first_batch = 2,
+          .first_head = 1,
+          .first_row = 33,
+          .first_column = 7};
+}
+
 TEST(Attention, ShapesOfAllKinds) {
   std::mt19937 random(7);
   const auto one_of = [&](const std::vector<int64_t>& values) { return values[random() % values.size()]; };
@@ -72,6 +87,7 @@ TEST(Attention, ShapesOfAllKinds) {
     shape.first_row = one_of({0, 5, 80, -1, -20, -70});
     if (shape.causal) shape.window = one_of({0, 1, 3, 40});
     if (i % 2 == 0) shape.cap = i % 4 == 0 ? 0.2f : 3.0f;
+    if (i % 3 != 1) shape.dropout = DropoutOf(shape, 0.3f, 4);
     CheckAll(shape, kLyings[random() % 4], i % 3 == 0 ? Ranges::RandomOf(shape) : Ranges());
   }
 }
@@ -90,8 +106,23 @@ TEST(Attention, PartsOfTheKeysAddUp) {
   CheckParts<float>(shape, Lying::kHeadsInside, {33, 33, 64, 75}, kFloatError, Ranges::RandomOf(shape));
   shape.causal = false;
   shape.window = 0;
+  shape.dropout = DropoutOf(shape, 0.5f, 1);
   CheckParts<Float16>(shape, Lying::kHeadsInside, {40, 75}, kFloat16Error);
   CheckParts<BFloat16>(shape, Lying::kPacked, {33, 33, 64, 75}, kBFloat16Error, Ranges::RandomOf(shape));
+}
+
+TEST(Attention, NothingIsDroppedInTesting) {
+  AttentionShape shape = {.batch = 1, .heads = 2, .key_heads = 2, .rows = 9, .columns = 9, .head = 8};
+  const auto result_of = [&] {
+    AttentionTensors<float> tensors(shape, Lying::kHeadsInside, AttentionValues<float>::RandomOf(shape));
+    tensors.Forward();
+    return tensors.out();
+  };
+  const std::vector<float> whole = result_of();
+  shape.dropout = DropoutOf(shape, 0.9f, 0);
+  EXPECT_EQ(result_of(), whole);
+  shape.dropout.stream.step = 1;
+  EXPECT_NE(result_of(), whole);
 }
 
 // Every choice of results: bit by bit what all together are.

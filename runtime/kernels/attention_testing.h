@@ -203,6 +203,15 @@ struct AttentionReference {
     return ranges_.first[query] <= column && column < ranges_.end[query];
   }
 
+  // By what a weight is multiplied.
+  double Kept(int64_t batch, int64_t head, int64_t row, int64_t column) const {
+    const AttentionDropout& dropout = shape_.dropout;
+    if (dropout.rate == 0.0f || dropout.stream.step.Get() == 0) return 1;
+    const auto place = static_cast<uint64_t>(dropout.FirstOfRow(batch, head, row) + column);
+    const PhiloxBlock draws = StreamWords(dropout.stream).Block(place / 4);
+    return UnitFloat(draws[place % 4]) >= dropout.rate ? 1.0 / (1.0 - static_cast<double>(dropout.rate)) : 0;
+  }
+
   void AddRow(int64_t batch, int64_t head, int64_t row) {
     const int64_t key_head = head / (shape_.heads / shape_.key_heads);
     const size_t query = static_cast<size_t>(((batch * shape_.heads + head) * shape_.rows + row) * shape_.head);
@@ -228,11 +237,12 @@ struct AttentionReference {
     double delta = 0;
     for (size_t j = 0; j < columns; ++j) {
       weights[j] /= sum;
+      const double kept = Kept(batch, head, row, static_cast<int64_t>(j));
       for (size_t d = 0; d < size; ++d) {
         const size_t key = keys + j * size + d;
-        out[query + d] += weights[j] * v_[key];
-        dv[key] += weights[j] * dout_[query + d];
-        gradients[j] += dout_[query + d] * v_[key];
+        out[query + d] += kept * weights[j] * v_[key];
+        dv[key] += kept * weights[j] * dout_[query + d];
+        gradients[j] += kept * dout_[query + d] * v_[key];
       }
       delta += weights[j] * gradients[j];
     }
@@ -313,6 +323,7 @@ class AttentionTensors {
     shape.columns = count;
     shape.first_row -= first;
     shape.first_column += first;
+    shape.dropout.first_column += first;
     const Place k_place = k_place_.Rows(first, count);
     const Place v_place = v_place_.Rows(first, count);
     const Place dk_place = dk_place_.Rows(first, count);

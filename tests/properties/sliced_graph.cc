@@ -130,6 +130,10 @@ class Maker {
       attributes.Set(ir::attribute::kWindow, Any(0, 3));
     }
     if (Any(0, 2) == 0) attributes.Set(ir::attribute::kCap, 0.5);
+    if (Any(0, 2) == 0) {
+      attributes.Set(ir::attribute::kRate, 0.4);
+      attributes.Set(ir::attribute::kKey, std::string("attention.dropout"));
+    }
     const OpId statistics = Add(OpKind::kAttentionLogsumexp, {q, k}, attributes);
     const OpId result = Add(OpKind::kAttention, {q, k, v, statistics}, attributes);
     MayAddToLoss(result);

@@ -10,6 +10,11 @@
 // keys that a query sees: with `causal` those up to its own place, with a `window` of them so many, and with `ranges`
 // those from `first` up to `end`, which are inputs. A query that sees none has a result of zeros.
 //
+// With a `rate` weights are dropped, after their sum is known, as `dropout` with this `key` drops the elements of
+// [b.., h, r, c]: m is 0 or 1 / (1 - rate), the result is (m p) v, and
+//
+//   d = p (m dresult v^T - sum_e dresult result)      dv = (m p)^T dresult
+//
 // Sizes: b samples, h heads, r queries, c keys, e elements of a head. A tensor is [b.., h, r, e], or [b.., r, h, e]
 // where the attribute `heads_inside` says so of it; keys and values have c for r. Where they have fewer heads than the
 // queries, each is of a group of them: Ainslie and others, GQA (2023). The names of the factors are these letters; a
@@ -29,6 +34,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/inference.h"
+#include "ir/graph/ops/random_stream.h"
 #include "ir/graph/ops/rules.h"
 
 namespace cleave::ir {
@@ -110,6 +116,8 @@ std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Part> expected
   for (const int input : {0, 1}) {
     if (auto error = CheckRank(inputs, input, 3)) return error;
   }
+  const double rate = attributes.Get(attribute::kRate);
+  if (!(rate >= 0 && rate < 1)) return OpError{.code = Code::kE0409, .message = "`rate` of attention is not in [0, 1)"};
   if (attributes.Get(attribute::kHeadsInside).size() != 4) {
     return OpError{.code = Code::kE0401, .message = "`heads_inside` of attention has a number for each of 4 tensors"};
   }
@@ -263,7 +271,8 @@ class Reference {
         k_(Of(kKey)),
         // The pieces of the last three factors but one: r and c.
         first_row_(evaluation.ranges[evaluation.ranges.size() - 3].begin),
-        first_column_(evaluation.ranges[evaluation.ranges.size() - 2].begin) {}
+        first_column_(evaluation.ranges[evaluation.ranges.size() - 2].begin),
+        draws_(evaluation.seed, attributes_.Get(attribute::kKey), evaluation.step) {}
 
   Strided Of(Part part) const { return Strided(sizes_.Of(part, attributes_), HasHeadsInside(attributes_, part)); }
   const Sizes& sizes() const { return sizes_; }
@@ -282,6 +291,15 @@ class Reference {
   double SlopeAt(double score) const {
     const double cap = attributes_.Get(attribute::kCap);
     return cap == 0 || std::isinf(score) ? 1 : 1 - score / cap * (score / cap);
+  }
+
+  // By what the weight of a key is multiplied: 0 where it is dropped, else 1 / (1 - rate).
+  double KeptAt(const Query& query, int64_t column) const {
+    const double rate = attributes_.Get(attribute::kRate);
+    if (rate == 0 || evaluation_.step == 0) return 1;
+    // Compared as generated programs do, in f32.
+    const bool kept = draws_.Uniform(PlaceOf(query, column)) >= static_cast<double>(static_cast<float>(rate));
+    return kept ? 1 / (1 - rate) : 0;
   }
 
   // Calls f with each query.
@@ -314,6 +332,20 @@ class Reference {
     return input(end - 1)[of_sample] <= number && number < input(end)[of_sample];
   }
 
+  // The place of a weight in the whole tensor [b.., h, r, c]: factors are in this order, but for `e`, and have its
+  // sizes.
+  uint64_t PlaceOf(const Query& query, int64_t column) const {
+    const absl::Span<const FactorRange> factors = evaluation_.ranges.first(evaluation_.ranges.size() - 1);
+    int64_t local = ((query.sample * sizes_.heads + query.head) * sizes_.rows + query.row) * sizes_.columns + column;
+    int64_t place = 0, stride = 1;
+    for (size_t f = factors.size(); f-- > 0;) {
+      place += (factors[f].begin + local % factors[f].size) * stride;
+      stride *= factors[f].global;
+      local /= factors[f].size;
+    }
+    return static_cast<uint64_t>(place);
+  }
+
   double Score(const Query& query, int64_t column) const {
     if (!Sees(query, column)) return -std::numeric_limits<double>::infinity();
     const double* q = input(0) + q_.At(query.sample, query.head, query.row);
@@ -329,6 +361,7 @@ class Reference {
   const Sizes sizes_;
   const Strided q_, k_;
   const int64_t first_row_, first_column_;
+  const RandomStream draws_;
 };
 
 // A NaN among the scores goes through.
@@ -360,7 +393,7 @@ void EvaluateForward(const Evaluation& evaluation) {
     double* y = reference.output() + out.At(query.sample, query.head, query.row);
     for (size_t c = 0; c < query.scores.size(); ++c) {
       const double* value = reference.input(2) + v.At(query.sample, query.key_head, static_cast<int64_t>(c));
-      const double weight = WeightOf(query.scores[c], logsumexp);
+      const double weight = WeightOf(query.scores[c], logsumexp) * reference.KeptAt(query, static_cast<int64_t>(c));
       for (int64_t e = 0; e < reference.sizes().head; ++e) y[e] += weight * value[e];
     }
   });
@@ -373,7 +406,8 @@ void EvaluateValueGradient(const Evaluation& evaluation) {
     const double* dy = reference.input(3) + out.At(query.sample, query.head, query.row);
     for (size_t c = 0; c < query.scores.size(); ++c) {
       double* dv = reference.output() + v.At(query.sample, query.key_head, static_cast<int64_t>(c));
-      const double weight = WeightOf(query.scores[c], reference.input(2)[query.number]);
+      const double weight = WeightOf(query.scores[c], reference.input(2)[query.number]) *
+                            reference.KeptAt(query, static_cast<int64_t>(c));
       for (int64_t e = 0; e < reference.sizes().head; ++e) dv[e] += weight * dy[e];
     }
   });
@@ -396,6 +430,7 @@ void EvaluateGradient(const Evaluation& evaluation) {
       const double* value = reference.input(2) + v.At(query.sample, query.key_head, column);
       double by_weight = 0;
       for (int64_t e = 0; e < head; ++e) by_weight += dy[e] * value[e];
+      by_weight *= reference.KeptAt(query, column);
       const double weight = WeightOf(query.scores[c], reference.input(4)[query.number]);
       const double by_score = reference.scale() * weight * (by_weight - along) * reference.SlopeAt(query.scores[c]);
       const size_t of_key = reference.k().At(query.sample, query.key_head, column);
@@ -449,6 +484,8 @@ OpDefinition AttentionOp(std::initializer_list<absl::string_view> inputs, std::s
   definition.signature.push_back(OptionalAttribute(attribute::kWindow, 0));
   definition.signature.push_back(OptionalAttribute(attribute::kCap, 0.0));
   definition.signature.push_back(OptionalAttribute(attribute::kRanges, false));
+  definition.signature.push_back(OptionalAttribute(attribute::kRate, 0.0));
+  definition.signature.push_back(OptionalAttribute(attribute::kKey, ""));
   definition.signature.push_back(OptionalAttribute(attribute::kHeadsInside, {0, 0, 0, 0}));
   return definition;
 }

@@ -25,11 +25,11 @@ std::variant<OpId, OpError> GraphBuilder::TryAdd(OpKind kind, std::vector<OpId> 
   InferResult result = InferType(definition, types, attributes);
   if (OpError* error = std::get_if<OpError>(&result)) return std::move(*error);
   const OpId id = Append(kind, std::move(inputs), std::move(attributes), std::get<TensorType>(std::move(result)), name);
-  // A random op without a key gets its own key.
+  // An op that draws and has no key gets its own one.
   Op& op = graph_.ops[id];
-  if (op.attributes.Has(attribute::kKey) && op.attributes.Get(attribute::kKey).empty()) {
-    op.attributes.Set(attribute::kKey, op.name);
-  }
+  const bool draws = op.attributes.Has(attribute::kKey) &&
+                     (!op.attributes.Has(attribute::kRate) || op.attributes.Get(attribute::kRate) > 0);
+  if (draws && op.attributes.Get(attribute::kKey).empty()) op.attributes.Set(attribute::kKey, op.name);
   return id;
 }
 

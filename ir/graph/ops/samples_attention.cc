@@ -95,6 +95,8 @@ std::vector<Case> CasesOf(Maker& maker) {
   add({}, key_heads, key_heads, {0, 0, 0, 0}, {});
   add({2}, 2 * key_heads, key_heads, {0, 1, 0, 1},
       {{attribute::kCausal, true}, {attribute::kWindow, 2}, {attribute::kCap, 1.5}});
+  add({2}, 2 * key_heads, key_heads, {1, 1, 0, 1},
+      {{attribute::kRate, 0.4}, {attribute::kKey, "h1.attn.dropout"}, {attribute::kCap, 1.2}});
   add({1, 2}, 3, 1, {1, 0, 1, 0}, {{attribute::kRanges, true}});
   add({2}, 2, 2, {1, 1, 1, 1}, {{attribute::kCausal, true}, {attribute::kRanges, true}, {attribute::kCap, 0.8}});
   return cases;

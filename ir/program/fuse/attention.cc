@@ -118,7 +118,8 @@ class Finder {
     const Attributes& others = std::get<Compute>(StepAt(b).action).attributes;
     const auto is_equal = [&](auto attribute) { return attributes.Get(attribute) == others.Get(attribute); };
     return places_.RunTogether(a, b) && is_equal(attribute::kFactor) && is_equal(attribute::kCap) &&
-           is_equal(attribute::kCausal) && is_equal(attribute::kWindow) && is_equal(attribute::kHeadsInside);
+           is_equal(attribute::kCausal) && is_equal(attribute::kWindow) && is_equal(attribute::kRate) &&
+           is_equal(attribute::kKey) && is_equal(attribute::kHeadsInside);
   }
 
   const Program& program_;

@@ -80,6 +80,8 @@ class Joiner {
     bool causal = false;
     int64_t window = 0;
     std::vector<OpId> ranges = {};  // First and end, or nothing.
+    double rate = 0;
+    std::string key = {};  // Of the dropout.
   };
 
   const Op& op(OpId id) const { return graph_.op(id); }
@@ -137,7 +139,13 @@ class Joiner {
     const Op* const softmax = Next(value, OpKind::kSoftmax);
     if (softmax == nullptr) return std::nullopt;
     found.softmax = softmax->id;
-    const Op* const last = Next(softmax->id, OpKind::kMatmul);
+    value = softmax->id;
+    if (const Op* const dropout = pass(OpKind::kDropout)) {
+      if (dropout->type.rank() > 4) return std::nullopt;
+      found.rate = dropout->attributes.Get(attribute::kRate);
+      found.key = dropout->attributes.Get(attribute::kKey);
+    }
+    const Op* const last = Next(value, OpKind::kMatmul);
     if (last == nullptr || !IsProduct(*last, false)) return std::nullopt;
     found.last = last->id;
     found.q = Peeled(op(first).inputs[0], first);
@@ -232,6 +240,8 @@ class Joiner {
                             {attribute::kWindow, found.window},
                             {attribute::kCap, found.cap},
                             {attribute::kRanges, !found.ranges.empty()},
+                            {attribute::kRate, found.rate},
+                            {attribute::kKey, std::move(found.key)},
                             {attribute::kHeadsInside,
                              {number(found.q.heads_inside), number(found.k.heads_inside), number(found.v.heads_inside),
                               number(found.heads_inside)}}};

@@ -1,10 +1,12 @@
 // Attention in a forward graph becomes one op, which targets compute without the matrix of scores:
 //
-//   matmul, scale, scale, tanh, scale, causal_mask, range_mask, softmax, matmul  ->  attention, attention_logsumexp
+//   matmul, scale, scale, tanh, scale, causal_mask, range_mask, softmax, dropout, matmul
+//     ->  attention, attention_logsumexp
 //
-// Scale, the cap (scale, tanh, scale) and the masks may be missing. Transposes that bring heads in front of rows, or
-// the result's back, become a part of it, and so does the repetition of keys and values for the queries of a group: it
-// reads and writes tensors as they lie.
+// Scale, the cap (scale, tanh, scale), the masks and dropout may be missing; with dropout there is at most one
+// dimension before heads, because kernels number the weights by sample, head, row and column. Transposes that bring
+// heads in front of rows, or the result's back, become a part of it, and so does the repetition of keys and values for
+// the queries of a group: it reads and writes tensors as they lie.
 #ifndef CLEAVE_IR_TRANSFORMS_JOIN_ATTENTION_JOIN_ATTENTION_H_
 #define CLEAVE_IR_TRANSFORMS_JOIN_ATTENTION_JOIN_ATTENTION_H_
 

@@ -26,6 +26,7 @@ struct Variant {
   bool repeats = true;            // Fewer heads are repeated; else there are as many as of queries.
   int64_t window = 0;             // Of the causal mask.
   double cap = 0;                 // 0: none.
+  double rate = 0;                // Of the weights that are dropped.
   bool ranges = false;            // A query sees keys up to a number; all see one, so that nothing is divided by 0.
 };
 
@@ -73,7 +74,10 @@ Graph Model(const Variant& variant) {
                          {{attribute::kFill, variant.fill}}, "ranged");
   }
   const OpId weights = builder.Add(OpKind::kSoftmax, {scores}, {}, "weights");
-  OpId mixed = builder.Add(OpKind::kMatmul, {weights, v}, {}, "mixed");
+  const OpId kept = variant.rate == 0
+                        ? weights
+                        : builder.Add(OpKind::kDropout, {weights}, {{attribute::kRate, variant.rate}}, "kept");
+  OpId mixed = builder.Add(OpKind::kMatmul, {kept, v}, {}, "mixed");
   if (variant.turned) {
     mixed = builder.Add(OpKind::kTranspose, {mixed}, {{attribute::kPermutation, Ints{0, 2, 1, 3}}}, "mixed.back");
   }
@@ -133,6 +137,16 @@ TEST(JoinAttention, TakesCapsWindowsAndRanges) {
   EXPECT_EQ(attention.inputs[5], *graph.Find("end"));
   EXPECT_EQ(CountOf(graph, OpKind::kTanh) + CountOf(graph, OpKind::kRangeMask), 0);
   EXPECT_EQ(Joined({.fill = -1, .ranges = true}), Model({.fill = -1, .ranges = true})) << "such a score has a weight";
+}
+
+TEST(JoinAttention, TakesDropout) {
+  const Graph graph = Joined({.rate = 0.25});
+  EXPECT_TRUE(VerifyGraph(graph).empty());
+  const Op& attention = graph.op(*graph.Find("mixed.back"));
+  ASSERT_EQ(attention.kind, OpKind::kAttention);
+  EXPECT_EQ(attention.attributes.Get(attribute::kRate), 0.25);
+  EXPECT_EQ(attention.attributes.Get(attribute::kKey), "kept") << "draws what the op drew";
+  EXPECT_EQ(CountOf(graph, OpKind::kDropout), 0);
 }
 
 TEST(JoinAttention, LeavesWhatOthersNeed) {
@@ -222,6 +236,7 @@ TEST(JoinAttention, AStepIsTheSame) {
         if (groups > 1) variant.cap = 0.7;
         if (groups == 2) variant.ranges = true;
         if (groups == 4) variant.window = 2;
+        if (groups != 2) variant.rate = 0.3;
         const Graph a = *Differentiate(Model(variant), TestOptimizer());
         const Graph b = *Differentiate(Joined(variant), TestOptimizer());
         EXPECT_TRUE(VerifyGraph(b).empty());

@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/device/bfloat16.h"
@@ -90,6 +92,89 @@ Block<T> From(Block<T> rows, int64_t row) {
   return {rows.data + row * rows.stride, rows.stride};
 }
 
+// Which weights of a tile and a panel are kept: all ones, or zero.
+struct KeptWeights {
+  alignas(64) uint32_t bits[kAttentionTile * kAttentionTile];
+
+  const uint32_t* Row(int64_t i) const { return bits + i * kAttentionTile; }
+};
+
+// Clears the bits of the first `count` elements of a row that are not among those kept.
+template <typename T>
+void ClearDropped(const uint32_t* kept, int64_t count, void* row) {
+  using Element = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
+  char* const bytes = static_cast<char*>(row);
+#pragma omp simd
+  for (int64_t j = 0; j < count; ++j) {
+    Element element;
+    std::memcpy(&element, bytes + j * static_cast<int64_t>(sizeof element), sizeof element);
+    element = static_cast<Element>(element & kept[j]);
+    std::memcpy(bytes + j * static_cast<int64_t>(sizeof element), &element, sizeof element);
+  }
+}
+
+// Sixteen neighbouring blocks of random words, computed as vectors.
+struct SixteenBlocks {
+  static constexpr int kBlocks = 16;
+  alignas(64) uint32_t words[4][kBlocks];  // Word w of block n.
+
+  SixteenBlocks(PhiloxKey key, uint64_t first, uint64_t step) {
+    for (int n = 0; n < kBlocks; ++n) Set(n, PhiloxCounter(first + static_cast<uint64_t>(n), step));
+    for (int round = 0; round < kPhiloxRounds; ++round) {
+#pragma omp simd
+      for (int n = 0; n < kBlocks; ++n) {
+        Set(n, PhiloxRound({words[0][n], words[1][n], words[2][n], words[3][n]}, key));
+      }
+      key = KeyOfNextRound(key);
+    }
+  }
+
+ private:
+  void Set(int n, const PhiloxBlock& block) {
+    words[0][n] = block[0];
+    words[1][n] = block[1];
+    words[2][n] = block[2];
+    words[3][n] = block[3];
+  }
+};
+
+// Draws for neighbours of one row of weights.
+class WeightDraws {
+ public:
+  explicit WeightDraws(const AttentionDropout& dropout)
+      : dropout_(dropout), step_(dropout.rate > 0.0f ? dropout.stream.step.Get() : 0) {
+    if (IsNeeded()) key_ = StreamKey(dropout.stream);
+  }
+
+  bool IsNeeded() const { return step_ != 0; }
+  float Scale() const { return IsNeeded() ? 1.0f / (1.0f - dropout_.rate) : 1.0f; }
+
+  // Of `count` columns from `column` on; REQUIRES: count <= kAttentionTile.
+  void Draw(int64_t batch, int64_t head, int64_t row, int64_t column, int64_t count, uint32_t* kept) const {
+    const uint64_t begin = static_cast<uint64_t>(dropout_.FirstOfRow(batch, head, row) + column);
+    const int64_t before = static_cast<int64_t>(begin % 4);  // Of the first block, which are not wanted.
+    alignas(64) uint32_t all[kAttentionTile + 4];
+    const SixteenBlocks blocks(key_, begin / 4, step_);
+    for (int n = 0; n < SixteenBlocks::kBlocks; ++n) {
+      for (int w = 0; w < 4; ++w) all[4 * n + w] = KeptBy(blocks.words[w][n]);
+    }
+    if (before + count > kAttentionTile) {
+      const PhiloxBlock last = PhiloxAt(key_, begin / 4 + SixteenBlocks::kBlocks, step_);
+      for (size_t w = 0; w < 4; ++w) all[kAttentionTile + w] = KeptBy(last[w]);
+    }
+    std::copy_n(all + before, count, kept);
+  }
+
+ private:
+  static_assert(kAttentionTile == 4 * SixteenBlocks::kBlocks, "a row of a tile");
+
+  uint32_t KeptBy(uint32_t word) const { return UnitFloat(word) >= dropout_.rate ? ~uint32_t{0} : 0; }
+
+  const AttentionDropout& dropout_;
+  const uint64_t step_;  // 0: nothing is dropped.
+  PhiloxKey key_ = {};
+};
+
 // What is read. The last three are for gradients only.
 template <typename T>
 struct AttentionInputs {
@@ -106,7 +191,8 @@ class AttentionPiece {
  public:
   // Piece `number` of the queries that see key head `key_head` of sample `batch`.
   AttentionPiece(const AttentionShape& shape, const PiecesOfQueries& pieces, int64_t batch, int64_t key_head,
-                 int64_t number, const AttentionInputs<T>& inputs, const AttentionBlocks<T>& blocks)
+                 int64_t number, const AttentionInputs<T>& inputs, const WeightDraws& draws,
+                 const AttentionBlocks<T>& blocks)
       : shape_(shape),
         batch_(batch),
         first_head_(key_head * (shape.heads / shape.key_heads)),
@@ -118,6 +204,7 @@ class AttentionPiece {
         v_(RowsOf(inputs.v, shape.v, batch, key_head)),
         score_scale_(shape.cap == 0.0f ? shape.scale : 1.0f),
         seen_(KeysSeen()),
+        draws_(draws),
         my_(blocks) {}
 
   void Forward(T* out, float* logsumexp) const {
@@ -130,7 +217,7 @@ class AttentionPiece {
         const Block<T> to = out == nullptr ? Block<T>{} : RowsOfTile(out, shape_.out, tile);
         for (int64_t i = 0; i < tile.rows; ++i) {
           const float sum = my_.sum[tile.kept_row + i];
-          if (out != nullptr) StoreRow(tile, i, 1.0f / sum, to);
+          if (out != nullptr) StoreRow(tile, i, draws_.Scale() / sum, to);
           if (logsumexp != nullptr) logsumexp[QueryOf(tile) + i] = my_.largest[tile.kept_row + i] + std::log(sum);
         }
       });
@@ -153,8 +240,8 @@ class AttentionPiece {
         const Block<T> to = RowsOfTile(dq, shape_.dq, tile);
         for (int64_t i = 0; i < tile.rows; ++i) StoreRow(tile, i, 1.0f, to);
       });
-      if (wanted.dk) StoreKeyGradients(key, started, my_.key_gradient, dk);
-      if (wanted.dv) StoreKeyGradients(key, started, my_.value_gradient, dv);
+      if (wanted.dk) StoreKeyGradients(key, started, my_.key_gradient, 1.0f, dk);
+      if (wanted.dv) StoreKeyGradients(key, started, my_.value_gradient, draws_.Scale(), dv);
     }
   }
 
@@ -407,9 +494,26 @@ class AttentionPiece {
       if (IsFirstGroup(tile) || shrinks == 1.0f) continue;
       for (int64_t j = 0; j < my_.width; j += kLanes) Store(Load(result + j) * shrinks, result + j);
     }
-    ForEachPanel(tile, [&](int64_t panel, int64_t, int64_t keys) {
+    ForEachPanel(tile, [&](int64_t panel, int64_t first, int64_t keys) {
+      if (draws_.IsNeeded()) DropWeights(tile, first, keys, my_.scores + panel * kSquare);
       AddToResult(tile, panel, keys, my_.scores + panel * kSquare, PairsOfKeys(v_, tile.key, panel, my_.values));
     });
+  }
+
+  // Dropping is in passes of their own, so that what is always done stays as it is. The scale of what is kept is that
+  // of results, or of d.
+  KeptWeights KeptOf(const Tile& tile, int64_t first, int64_t keys) const {
+    KeptWeights kept;
+    for (int64_t i = 0; i < tile.rows; ++i)
+      draws_.Draw(batch_, tile.head, tile.row + i, first, keys, kept.bits + i * kAttentionTile);
+    return kept;
+  }
+  // Weights as StoreWeights has stored them.
+  void DropWeights(const Tile& tile, int64_t first, int64_t keys, float* weights) const {
+    const KeptWeights kept = KeptOf(tile, first, keys);
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      ClearDropped<std::conditional_t<kIsTurned, T, float>>(kept.Row(i), keys, weights + i * kAttentionTile);
+    }
   }
 
   // Element `j` and on of a row, by pairs along it where T has pairs: these take the first half of the row.
@@ -512,6 +616,31 @@ class AttentionPiece {
     }
   }
 
+  // d, where weights are dropped: that by the weights before they were.
+  void DropByWeights(const Tile& tile, int64_t keys, const KeptWeights& kept) const {
+    const float scale = draws_.Scale();
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      float* const row = my_.by_weights + i * kAttentionTile;
+      const uint32_t* const of_row = kept.Row(i);
+      for (int64_t j = 0; j < keys; ++j) row[j] = of_row[j] != 0 ? row[j] * scale : 0.0f;
+    }
+  }
+  // The weights of WeighPanel.
+  void DropFactor(const Tile& tile, int64_t keys, const KeptWeights& kept) const {
+    for (int64_t i = 0; i < tile.rows; i += kIsTurned ? 2 : 1) {
+      float* const row = my_.scores + i * kAttentionTile;
+      if constexpr (kIsTurned) {
+        alignas(64) uint32_t both[kAttentionTile];
+        const uint32_t* const lower = kept.Row(i);
+        const uint32_t* const upper = kept.Row(std::min(i + 1, tile.rows - 1));
+        for (int64_t j = 0; j < keys; ++j) both[j] = (lower[j] & 0xFFFFu) | (upper[j] & 0xFFFF0000u);
+        ClearDropped<float>(both, keys, row);
+      } else {
+        ClearDropped<float>(kept.Row(i), keys, row);
+      }
+    }
+  }
+
   // sum_j dout out, of each row of the tile.
   void TakeDelta(const Tile& tile) const {
     const Block<const T> out = RowsOfTile(inputs_.out, shape_.out, tile);
@@ -541,8 +670,15 @@ class AttentionPiece {
     ForEachPanel(tile, [&](int64_t panel, int64_t first, int64_t keys) {
       ScoresOf(tile, keys, query, my_.keys + panel * my_.panel_words, my_.scores);
       MultiplyByPanel(tile, keys, gradient, my_.values + panel * my_.panel_words, my_.by_weights);
+      const bool drops = draws_.IsNeeded();
+      KeptWeights kept;
+      if (drops) {
+        kept = KeptOf(tile, first, keys);
+        DropByWeights(tile, keys, kept);
+      }
       if (shape_.cap != 0.0f) BendGradients(tile, keys);
       const Factors factors = WeighPanel(tile, first, keys);
+      if (drops && wanted.dv) DropFactor(tile, keys, kept);
       const int64_t at = panel * my_.width * kAttentionTile;
       const bool adds = (started >> panel & 1u) != 0;
       if (wanted.dv) MultiplyByWeights(tile, keys, adds, for_values, factors.weights, my_.value_gradient + at);
@@ -584,7 +720,8 @@ class AttentionPiece {
 
   // The panels that have `started` have sums, the others have zeros.
   template <typename Gradient>
-  void StoreKeyGradients(int64_t key, PanelSet started, const float* sums, Block<Gradient> gradients) const {
+  void StoreKeyGradients(int64_t key, PanelSet started, const float* sums, float factor,
+                         Block<Gradient> gradients) const {
     ForEachPanel(key, 0, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
       const Block<Gradient> to = From(gradients, first);
       const float* from = sums + panel * my_.width * kAttentionTile;
@@ -600,7 +737,7 @@ class AttentionPiece {
           continue;
         }
 #pragma omp simd
-        for (int64_t j = 0; j < shape_.head; ++j) row[j] = Gradient(from[i * my_.width + j]);
+        for (int64_t j = 0; j < shape_.head; ++j) row[j] = Gradient(from[i * my_.width + j] * factor);
       }
     });
   }
@@ -616,6 +753,7 @@ class AttentionPiece {
   const Block<const T> v_;
   const float score_scale_;
   const Sight seen_;
+  const WeightDraws& draws_;
   const AttentionBlocks<T>& my_;
 };
 
@@ -631,6 +769,7 @@ void ForEachPiece(const AttentionShape& shape, const AttentionInputs<T>& inputs,
                   Run run) {
   const PiecesOfQueries pieces(shape);
   const int64_t count = shape.batch * shape.key_heads * pieces.of_key_head;
+  const WeightDraws draws(shape.dropout);
 #pragma omp parallel if (count > 1)
   {
     const int64_t bytes = AttentionBlocks<T>(shape, results, nullptr).bytes;
@@ -640,7 +779,7 @@ void ForEachPiece(const AttentionShape& shape, const AttentionInputs<T>& inputs,
       const int64_t number = i % pieces.of_key_head;
       const int64_t key_head = i / pieces.of_key_head % shape.key_heads;
       const int64_t batch = i / pieces.of_key_head / shape.key_heads;
-      run(AttentionPiece<T>(shape, pieces, batch, key_head, number, inputs, blocks), batch, key_head, number);
+      run(AttentionPiece<T>(shape, pieces, batch, key_head, number, inputs, draws, blocks), batch, key_head, number);
     }
   }
 }

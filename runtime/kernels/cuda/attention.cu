@@ -127,6 +127,28 @@ struct Score {
   }
 };
 
+// Which weights are kept.
+class Keeper {
+ public:
+  __device__ Keeper(const AttentionDropout& dropout, PhiloxKey key)
+      : dropout_(dropout), key_(key), step_(dropout.rate > 0.0f ? dropout.stream.step.Get() : 0) {}
+
+  // By what a weight is multiplied: 0, or 1 / (1 - rate). `first_of_row`: AttentionDropout::FirstOfRow.
+  __device__ float At(int64_t first_of_row, int64_t column) const {
+    if (step_ == 0) return 1.0f;
+    const auto place = static_cast<uint64_t>(first_of_row + column);
+    const PhiloxBlock draws = PhiloxAt(key_, place / 4, step_);
+    const uint64_t word = place % 4;
+    const uint32_t drawn = word < 2 ? (word == 0 ? draws[0] : draws[1]) : (word == 2 ? draws[2] : draws[3]);
+    return UnitFloat(drawn) >= dropout_.rate ? 1.0f / (1.0f - dropout_.rate) : 0.0f;
+  }
+
+ private:
+  const AttentionDropout& dropout_;
+  const PhiloxKey key_;
+  const uint64_t step_;  // 0: nothing is dropped.
+};
+
 // The largest score of a row so far, and the sum of exponentials relative to it.
 template <int kTile>
 class RunningRow {
@@ -182,6 +204,7 @@ struct Operands {
   const T* q;
   const T* k;
   const T* v;
+  PhiloxKey key = {};       // Of the dropout.
   const T* dout = nullptr;  // This and the next ones are for the gradients only.
   const float* logsumexp = nullptr;
   const float* delta = nullptr;
@@ -263,6 +286,8 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, flo
   const float largest = running.largest();
   const float sum = running.Sum();
   const float inverse_sum = sum > 0.0f ? 1.0f / sum : 0.0f;
+  const Keeper keeper(shape.dropout, all.key);
+  const int64_t first_weight = shape.dropout.FirstOfRow(place.batch, place.head, place.first + mine);
   if (logsumexp != nullptr && RunningRow<kTile>::Part() == 0 && place.first + mine < shape.rows) {
     logsumexp[all.FirstQuery(place.batch, place.head) + place.first + mine] = largest + logf(sum);
   }
@@ -276,7 +301,8 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, flo
     LoadTile<T, kHead>(values, column, shape.columns, head, other);
     ForEachOfRow<kTile>([&](int j) {
       const Score score(scores[mine * Size::kScorePitch + j], shape.scale, shape.cap);
-      const float weight = seen.Has(column + j) ? Exp(score.value - largest) * inverse_sum : 0.0f;
+      float weight = 0.0f;
+      if (seen.Has(column + j)) weight = Exp(score.value - largest) * inverse_sum * keeper.At(first_weight, column + j);
       weights[mine * Size::kWeightPitch + j] = T(weight);
     });
     __syncthreads();
@@ -318,15 +344,17 @@ struct RowFactors {
   }
 };
 
-// The weight of a score, and the gradient by the product of query and key.
+// The weight of a score that is seen, and the gradient by the product of query and key. `kept`: by what the weight is
+// multiplied.
 struct Weight {
   float weight = 0.0f;
   float gradient = 0.0f;
 
-  __device__ Weight(bool seen, const Score& score, float weighed, const RowFactors& row) {
-    if (!seen) return;
+  __device__ Weight() = default;
+  __device__ Weight(const Score& score, float weighed, const RowFactors& row, float kept) {
     weight = Exp(score.value - row.logsumexp);
-    gradient = weight * (weighed - row.delta) * score.slope;
+    gradient = weight * (weighed * kept - row.delta) * score.slope;
+    weight *= kept;
   }
 };
 
@@ -356,13 +384,19 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   Accumulator<T, kHead> result;
   const Span columns = sight.OfRows(place.first, kTile);
   const Span seen = sight.Of(place.first + mine);
+  const Keeper keeper(shape.dropout, all.key);
+  const int64_t first_weight = shape.dropout.FirstOfRow(place.batch, place.head, place.first + mine);
   for (int64_t column = FirstTile(columns, kTile); column < columns.end; column += kTile) {
     __syncthreads();
     ScoresWith<T, kHead>(own_gradient, values, column, shape.columns, head, other, weighed);
     ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
     ForEachOfRow<kTile>([&](int j) {
       const int at = mine * Size::kScorePitch + j;
-      const Weight weight(seen.Has(column + j), Score(scores[at], shape.scale, shape.cap), weighed[at], row);
+      Weight weight;
+      if (seen.Has(column + j)) {
+        weight =
+            Weight(Score(scores[at], shape.scale, shape.cap), weighed[at], row, keeper.At(first_weight, column + j));
+      }
       gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
     });
     __syncthreads();
@@ -397,6 +431,7 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
   const int mine = RunningRow<kTile>::Row();
   Accumulator<T, kHead> key_result;
   Accumulator<T, kHead> value_result;
+  const Keeper keeper(shape.dropout, all.key);
   const int64_t first_head = place.head * all.HeadsPerKeyHead();
   for (int64_t query_head = first_head; query_head < first_head + all.HeadsPerKeyHead(); ++query_head) {
     const Rows<const T> queries = RowsOf(all.q, shape.q, place.batch, query_head);
@@ -415,8 +450,12 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
       ForEachOfRow<kTile>([&](int j) {
         const int at = mine * Size::kScorePitch + j;
         const RowFactors row(all, first_query, first + j);
-        const bool sees = sight.Of(first + j).Has(place.first + mine);
-        const Weight weight(sees, Score(scores[at], shape.scale, shape.cap), weighed[at], row);
+        Weight weight;
+        if (sight.Of(first + j).Has(place.first + mine)) {
+          const int64_t first_weight = shape.dropout.FirstOfRow(place.batch, query_head, first + j);
+          weight = Weight(Score(scores[at], shape.scale, shape.cap), weighed[at], row,
+                          keeper.At(first_weight, place.first + mine));
+        }
         weights[mine * Size::kWeightPitch + j] = T(weight.weight);
         gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
       });
@@ -442,6 +481,10 @@ LaunchShape BlocksFor(int64_t heads, int64_t rows, int tiles, int scores, int we
       .blocks = heads * ((rows + kTile - 1) / kTile),
       .threads = kThreads,
       .shared_bytes = tiles * kTileBytes<T, kHead> + scores * kScoreBytes<T, kHead> + weights * kWeightBytes<T, kHead>};
+}
+
+PhiloxKey KeyOf(const AttentionDropout& dropout) {
+  return dropout.rate > 0.0f ? StreamKey(dropout.stream) : PhiloxKey{};
 }
 
 // Ends the program on a GPU whose tensor cores do not know the type.
@@ -475,7 +518,7 @@ template <typename T>
 void AttentionByTiles(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out, float* logsumexp) {
   using namespace attention;
   CheckTensorCores<T>();
-  const Operands<T> operands = {.shape = shape, .q = q, .k = k, .v = v};
+  const Operands<T> operands = {.shape = shape, .q = q, .k = k, .v = v, .key = KeyOf(shape.dropout)};
   WithHead(shape.head, [&](auto head) {
     constexpr int kHead = decltype(head)::value;
     Launch(Forward<T, kHead>, BlocksFor<T, kHead>(shape.batch * shape.heads, shape.rows, 2, 1, 1), operands, out,
@@ -495,7 +538,7 @@ void AttentionGradientByTiles(const AttentionShape& shape, const T* q, const T* 
   float* const delta = scratch.At<float>(place);
   Launch(DeltaOfRows<T>, LaunchShape{.blocks = (queries + kWarps - 1) / kWarps, .threads = kThreads}, shape, out, dout,
          delta);
-  const Operands<T> operands = {shape, q, k, v, dout, logsumexp, delta};
+  const Operands<T> operands = {shape, q, k, v, KeyOf(shape.dropout), dout, logsumexp, delta};
   WithHead(shape.head, [&](auto head) {
     constexpr int kHead = decltype(head)::value;
     if (dq != nullptr) {
