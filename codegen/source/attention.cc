@@ -87,9 +87,27 @@ cpp::Expr DropoutOf(Emission& emission, const ir::Attributes& attributes, const 
   return cpp::Fields(std::move(fields));
 }
 
+// The place of a result; null where there is none, or none that is kept.
+cpp::Expr PlaceOfResult(Emission& emission, std::optional<ir::ValueId> value) {
+  const bool is_kept = value.has_value() && !emission.fusion.inside.contains(*value);
+  return is_kept ? PlaceOf(emission, *value) : cpp::Name("nullptr");
+}
+
+// An AttentionBias: of distance 0 from the first row is element `rows`, of the whole tensors.
+cpp::Expr BiasOf(Emission& emission, ir::ValueId bias, std::optional<ir::ValueId> gradient, const Operand& q,
+                 const Operand& k) {
+  Sizes& sizes = emission.sizes;
+  std::vector<cpp::Field> fields = {{"values", PlaceOf(emission, bias)}};
+  if (gradient.has_value()) fields.push_back({"gradient", PlaceOfResult(emission, gradient)});
+  fields.push_back({"distances", sizes.Whole(bias, 1)});
+  fields.push_back(
+      {"first", Difference(sizes.Begin(k.value, k.rows), sizes.Whole(q.value, q.rows), sizes.Begin(q.value, q.rows))});
+  return cpp::Fields(std::move(fields));
+}
+
 // An AttentionShape (runtime/kernels), without the fields that keep their default. `step`: one of the ops.
 cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& inputs,
-                  const std::vector<StridedTensor>& tensors) {
+                  std::optional<ir::ValueId> bias_gradient, const std::vector<StridedTensor>& tensors) {
   Sizes& sizes = emission.sizes;
   const ir::Attributes& attributes = ir::ComputeOf(emission.step(step))->attributes;
   const std::vector<int64_t>& inside = attributes.Get(ir::attribute::kHeadsInside);
@@ -116,16 +134,11 @@ cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& input
     if (first.number() != 0) fields.push_back({"first_column", first});
   }
   if (attributes.Get(ir::attribute::kRate) > 0) fields.push_back({"dropout", DropoutOf(emission, attributes, q, k)});
+  if (inputs.bias.has_value()) fields.push_back({"bias", BiasOf(emission, *inputs.bias, bias_gradient, q, k)});
   for (const StridedTensor& tensor : tensors) {
     fields.push_back({tensor.name, StridesOf(emission, Operand(emission, tensor.value, inside[tensor.inside]))});
   }
   return cpp::Fields(std::move(fields));
-}
-
-// The place of a result; null where there is none, or none that is kept.
-cpp::Expr PlaceOfResult(Emission& emission, std::optional<ir::ValueId> value) {
-  const bool is_kept = value.has_value() && !emission.fusion.inside.contains(*value);
-  return is_kept ? PlaceOf(emission, *value) : cpp::Name("nullptr");
 }
 
 }  // namespace
@@ -139,7 +152,7 @@ void EmitAttention(Emission& emission, const ir::AttentionForward& attention, cp
   for (const std::optional<ir::ValueId>& result : {attention.output, attention.logsumexp}) {
     arguments.push_back(PlaceOfResult(emission, result));
   }
-  arguments.insert(arguments.begin(), ShapeOf(emission, attention.steps[0], inputs, tensors));
+  arguments.insert(arguments.begin(), ShapeOf(emission, attention.steps[0], inputs, std::nullopt, tensors));
   Announce(emission, attention.steps, "", code);
   Watch(emission, attention.steps.back(), attention.output.has_value() ? *attention.output : *attention.logsumexp,
         code);
@@ -150,7 +163,8 @@ void EmitAttentionGradient(Emission& emission, const ir::AttentionBackward& atte
   const ir::AttentionInputs& inputs = attention.inputs;
   const std::optional<ir::ValueId> result = attention.q_gradient.has_value()   ? attention.q_gradient
                                             : attention.k_gradient.has_value() ? attention.k_gradient
-                                                                               : attention.v_gradient;
+                                            : attention.v_gradient.has_value() ? attention.v_gradient
+                                                                               : attention.bias_gradient;
   std::vector<StridedTensor> tensors = InputsOf(inputs);
   // The gradient by the values does not read the result.
   AddTensor("out", attention.output.value_or(attention.output_gradient), kOut, tensors);
@@ -164,7 +178,7 @@ void EmitAttentionGradient(Emission& emission, const ir::AttentionBackward& atte
   AddTensor("dv", attention.v_gradient, kV, tensors);
   for (const std::optional<ir::ValueId>& gradient : {attention.q_gradient, attention.k_gradient, attention.v_gradient})
     arguments.push_back(PlaceOfResult(emission, gradient));
-  arguments.insert(arguments.begin(), ShapeOf(emission, attention.steps[0], inputs, tensors));
+  arguments.insert(arguments.begin(), ShapeOf(emission, attention.steps[0], inputs, attention.bias_gradient, tensors));
   Announce(emission, attention.steps, "", code);
   Watch(emission, attention.steps.back(), *result, code);
   code.Do(cpp::Call("AttentionGradient", std::move(arguments)));

@@ -62,6 +62,15 @@ struct AttentionDropout {
   }
 };
 
+// What is added to scale q k^T by the distance from query to key: values[head * distances + first + key - query], with
+// query and key as numbers within the piece.
+struct AttentionBias {
+  const float* values = nullptr;  // [heads, distances], where the tensors are; null: nothing is added.
+  float* gradient = nullptr;      // The same sizes; a result of AttentionGradient, null: not computed.
+  int64_t distances = 0;
+  int64_t first = 0;
+};
+
 struct AttentionShape {
   int64_t batch = 1;
   int64_t heads = 1;
@@ -81,6 +90,7 @@ struct AttentionShape {
   const int32_t* end = nullptr;
   int64_t first_column = 0;
   AttentionDropout dropout;
+  AttentionBias bias;  // REQUIRES: none with a cap or a scale of 0.
   AttentionStrides q;
   AttentionStrides k;
   AttentionStrides v;
@@ -110,10 +120,10 @@ void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, 
                float* logsumexp);
 
 // The gradients by q, k and v from that by the result (dout), with what the forward pass has stored. The columns may be
-// some of those that the forward pass had, whose logsumexp and out are over all: then dq is that part of the sum. Each
-// of dq, dk and dv may be null, then it is not computed. On a GPU it takes 4 bytes of workspace per query, or what
-// cuDNN takes (runtime/math/cudnn/sdpa.h); on a CPU it keeps that of AttentionBlocks
-// (runtime/kernels/cpu/attention_blocks.h) for each thread.
+// some of those that the forward pass had, whose logsumexp and out are over all: then dq is that part of the sum, and
+// so is the gradient of the bias. Each of dq, dk and dv may be null, then it is not computed. On a GPU it takes 4 bytes
+// of workspace per query, or what cuDNN takes (runtime/math/cudnn/sdpa.h), and a gradient of the bias for each sample;
+// on a CPU it keeps that of AttentionBlocks (runtime/kernels/cpu/attention_blocks.h) for each thread.
 template <typename T>
 void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* out,
                        const float* logsumexp, const T* dout, std::common_type_t<T>* dq, std::common_type_t<T>* dk,

@@ -71,6 +71,11 @@ AttentionDropout DropoutOf(const AttentionShape& shape, float rate, uint64_t ste
           .first_column = 7};
 }
 
+// Of a piece of more queries and keys.
+AttentionBias BiasFor(const AttentionShape& shape) {
+  return {.distances = shape.rows + shape.columns + 7, .first = shape.rows + 2};
+}
+
 TEST(Attention, ShapesOfAllKinds) {
   std::mt19937 random(7);
   const auto one_of = [&](const std::vector<int64_t>& values) { return values[random() % values.size()]; };
@@ -87,6 +92,8 @@ TEST(Attention, ShapesOfAllKinds) {
     shape.first_row = one_of({0, 5, 80, -1, -20, -70});
     if (shape.causal) shape.window = one_of({0, 1, 3, 40});
     if (i % 2 == 0) shape.cap = i % 4 == 0 ? 0.2f : 3.0f;
+    // Where a query sees one key, the gradient of the bias is a sum of what rounding leaves.
+    if (i % 4 == 1 && shape.window != 1) shape.bias = BiasFor(shape);
     if (i % 3 != 1) shape.dropout = DropoutOf(shape, 0.3f, 4);
     CheckAll(shape, kLyings[random() % 4], i % 3 == 0 ? Ranges::RandomOf(shape) : Ranges());
   }
@@ -107,6 +114,9 @@ TEST(Attention, PartsOfTheKeysAddUp) {
   shape.causal = false;
   shape.window = 0;
   shape.dropout = DropoutOf(shape, 0.5f, 1);
+  shape.cap = 0;
+  shape.bias = BiasFor(shape);
+  CheckParts<float>(shape, Lying::kApart, {33, 33, 64, 75}, 4 * kFloatError);
   CheckParts<Float16>(shape, Lying::kHeadsInside, {40, 75}, kFloat16Error);
   CheckParts<BFloat16>(shape, Lying::kPacked, {33, 33, 64, 75}, kBFloat16Error, Ranges::RandomOf(shape));
 }

@@ -162,18 +162,20 @@ struct Ranges {
 template <typename T>
 struct AttentionValues {
   std::vector<T> q, k, v, dout;
+  std::vector<float> bias = {};  // [heads, distances], or nothing.
   Ranges ranges = {};
 
   static AttentionValues RandomOf(const AttentionShape& shape) {
     const int64_t queries = shape.batch * shape.heads * shape.rows * shape.head;
     const int64_t keys = shape.batch * shape.key_heads * shape.columns * shape.head;
-    return {Random<T>(queries, 1), Random<T>(keys, 2), Random<T>(keys, 3), Random<T>(queries, 4)};
+    return {Random<T>(queries, 1), Random<T>(keys, 2), Random<T>(keys, 3), Random<T>(queries, 4),
+            Random<float>(shape.heads * shape.bias.distances, 5)};
   }
 };
 
 // Attention by its definition, and its gradients: in double, with all scores. Tensors are in the order of their sizes.
 struct AttentionReference {
-  std::vector<double> out, logsumexp, dq, dk, dv;
+  std::vector<double> out, logsumexp, dq, dk, dv, dbias;
 
   template <typename T>
   AttentionReference(const AttentionShape& shape, const AttentionValues<T>& values)
@@ -182,11 +184,13 @@ struct AttentionReference {
         q_(Wide(values.q)),
         k_(Wide(values.k)),
         v_(Wide(values.v)),
-        dout_(Wide(values.dout)) {
+        dout_(Wide(values.dout)),
+        bias_(Wide(values.bias)) {
     out.resize(q_.size());
     dq.resize(q_.size());
     dk.resize(k_.size());
     dv.resize(v_.size());
+    dbias.resize(bias_.size());
     for (int64_t batch = 0; batch < shape.batch; ++batch) {
       for (int64_t head = 0; head < shape.heads; ++head) {
         for (int64_t row = 0; row < shape.rows; ++row) AddRow(batch, head, row);
@@ -203,6 +207,9 @@ struct AttentionReference {
     return ranges_.first[query] <= column && column < ranges_.end[query];
   }
 
+  size_t Distance(int64_t head, int64_t row, int64_t column) const {
+    return static_cast<size_t>(head * shape_.bias.distances + shape_.bias.first + column - row);
+  }
   // By what a weight is multiplied.
   double Kept(int64_t batch, int64_t head, int64_t row, int64_t column) const {
     const AttentionDropout& dropout = shape_.dropout;
@@ -230,6 +237,8 @@ struct AttentionReference {
         score = shape_.cap * share;
         slopes[j] = 1.0 - share * share;
       }
+      const size_t distance = Distance(head, row, static_cast<int64_t>(j));
+      if (!bias_.empty()) score += bias_[distance];
       sum += weights[j] = std::exp(score);
     }
     logsumexp.push_back(std::log(sum));
@@ -247,7 +256,9 @@ struct AttentionReference {
       delta += weights[j] * gradients[j];
     }
     for (size_t j = 0; j < columns; ++j) {
-      const double slope = weights[j] * (gradients[j] - delta) * shape_.scale * slopes[j];
+      const double by_score = weights[j] * (gradients[j] - delta);
+      if (!bias_.empty()) dbias[Distance(head, row, static_cast<int64_t>(j))] += by_score;
+      const double slope = by_score * shape_.scale * slopes[j];
       for (size_t d = 0; d < size; ++d) {
         dq[query + d] += slope * k_[keys + j * size + d];
         dk[keys + j * size + d] += slope * q_[query + d];
@@ -257,7 +268,7 @@ struct AttentionReference {
 
   const AttentionShape shape_;
   const Ranges ranges_;
-  const std::vector<double> q_, k_, v_, dout_;
+  const std::vector<double> q_, k_, v_, dout_, bias_;
 };
 
 // The tensors of one call on the device. What lies beside them must be neither read nor written.
@@ -272,6 +283,7 @@ class AttentionTensors {
   // In the order of the sizes; empty where a result was null.
   struct Gradients {
     std::vector<T> dq, dk, dv;
+    std::vector<float> dbias = {};
   };
 
   AttentionTensors(const AttentionShape& sizes, Lying lying, const AttentionValues<T>& values)
@@ -288,6 +300,7 @@ class AttentionTensors {
         k_(k_place_.Lay(values.k, T(NAN))),
         v_(v_place_.Lay(values.v, T(NAN))),
         dout_(dout_place_.Lay(values.dout, T(NAN))),
+        bias_(values.bias),
         first_(values.ranges.first),
         end_(values.ranges.end),
         out_(Untouched(out_place_)),
@@ -300,6 +313,7 @@ class AttentionTensors {
     shape_.dk = dk_place_.strides;
     shape_.dv = dv_place_.strides;
     shape_.dout = dout_place_.strides;
+    if (!values.bias.empty()) shape_.bias.values = bias_.get();
     if (!values.ranges.first.empty()) {
       shape_.first = first_.get();
       shape_.end = end_.get();
@@ -324,6 +338,9 @@ class AttentionTensors {
     shape.first_row -= first;
     shape.first_column += first;
     shape.dropout.first_column += first;
+    shape.bias.first += first;
+    const DeviceVector<float> dbias(std::vector<float>(static_cast<size_t>(bias_.size()), kUntouched));
+    if (bias_.size() > 0) shape.bias.gradient = dbias.get();
     const Place k_place = k_place_.Rows(first, count);
     const Place v_place = v_place_.Rows(first, count);
     const Place dk_place = dk_place_.Rows(first, count);
@@ -334,7 +351,7 @@ class AttentionTensors {
                       results.dk ? At(dk, dk_place) : nullptr, results.dv ? At(dv, dv_place) : nullptr);
     return {results.dq ? Written(dq, dq_place_) : std::vector<T>(),
             results.dk ? Written(dk, dk_place) : std::vector<T>(),
-            results.dv ? Written(dv, dv_place) : std::vector<T>()};
+            results.dv ? Written(dv, dv_place) : std::vector<T>(), dbias.Values()};
   }
   Gradients AllGradients(Results results) const { return GradientsOf(0, shape_.columns, results); }
   Gradients AllGradients() const { return AllGradients({true, true, true}); }
@@ -369,6 +386,7 @@ class AttentionTensors {
   const Place q_place_, k_place_, v_place_, out_place_;
   const Place dq_place_, dk_place_, dv_place_, dout_place_;
   const DeviceVector<T> q_, k_, v_, dout_;
+  const DeviceVector<float> bias_;
   const DeviceVector<int32_t> first_, end_;
   const DeviceVector<T> out_;
   const DeviceVector<float> logsumexp_;
@@ -377,7 +395,8 @@ class AttentionTensors {
 inline testing::Message Description(const AttentionShape& shape, Lying lying) {
   return testing::Message() << shape.batch << " x " << shape.heads << "/" << shape.key_heads << " x " << shape.rows
                             << " x " << shape.columns << " x " << shape.head << (shape.causal ? " causal from " : " ")
-                            << shape.first_row << ", window " << shape.window << ", cap " << shape.cap << ", lying "
+                            << shape.first_row << ", window " << shape.window << ", cap " << shape.cap << ", distances "
+                            << shape.bias.distances << ", rate " << shape.dropout.rate << ", lying "
                             << static_cast<int>(lying);
 }
 
@@ -408,6 +427,7 @@ void CheckAttention(const AttentionShape& shape, Lying lying, double tolerance, 
   EXPECT_LE(RelativeError(Wide(gradients.dq), reference.dq), tolerance);
   EXPECT_LE(RelativeError(Wide(gradients.dk), reference.dk), tolerance);
   EXPECT_LE(RelativeError(Wide(gradients.dv), reference.dv), tolerance);
+  EXPECT_LE(RelativeError(Wide(gradients.dbias), reference.dbias), tolerance);
 }
 
 // The gradients of parts of the keys, from what the forward pass has stored for all of them. `ends` are where the parts
@@ -422,19 +442,21 @@ void CheckParts(const AttentionShape& shape, Lying lying, const std::vector<int6
   AttentionTensors<T> tensors(shape, lying, values);
   tensors.Forward();
   const Place keys = Place::Of(Lying::kHeadsOutside, shape.batch, shape.key_heads, shape.columns, shape.head, 0);
-  std::vector<double> dq(values.q.size());
+  std::vector<double> dq(values.q.size()), dbias(values.bias.size());
   int64_t first = 0;
   for (const int64_t end : ends) {
     const Place part = keys.Rows(first, end - first);
     const auto gradients = tensors.GradientsOf(first, end - first, {true, true, true});
     const std::vector<double> of_queries = Wide(gradients.dq);
     for (size_t i = 0; i < dq.size(); ++i) dq[i] += of_queries[i];
+    for (size_t i = 0; i < dbias.size(); ++i) dbias[i] += static_cast<double>(gradients.dbias[i]);
     EXPECT_LE(RelativeError(Wide(gradients.dk), part.Take(reference.dk)), tolerance) << "keys up to " << end;
     EXPECT_LE(RelativeError(Wide(gradients.dv), part.Take(reference.dv)), tolerance) << "keys up to " << end;
     first = end;
   }
   EXPECT_EQ(first, shape.columns);
   EXPECT_LE(RelativeError(dq, reference.dq), tolerance);
+  EXPECT_LE(RelativeError(dbias, reference.dbias), tolerance);
 }
 
 }  // namespace cleave::runtime

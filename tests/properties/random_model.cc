@@ -374,10 +374,17 @@ class Writer {
       const std::string heads = absl::StrCat("split_heads(", value->name, ", 2)");
       const std::string document =
           absl::StrCat("cast(0.0 * ", value->name, "[.., .., 0], i32) + arange(", value->shape[1], ") / 3");
-      const std::string call = Any<std::string>({"attend", "attend_documents"});
-      Let(absl::StrCat(call, "(", heads, ", ", heads, ", ", heads, call == "attend" ? "" : absl::StrCat(", ", document),
-                       ", causal = ", Chance(2) ? "true" : "false", ", window = ", Below(4),
-                       Chance(2) ? ", cap = 1.5" : "", ")"),
+      const std::string places = absl::StrCat(value->shape[1]);
+      const std::string bias =
+          Chance(2) ? absl::StrCat("alibi(2, ", places, ", ", places, ")")
+                    : absl::StrCat("bucket_bias(2, ", places, ", ", places, ", buckets = 8, furthest = 6)");
+      const std::string call = Any<std::string>({"attend", "attend_documents", "attend_by_distance"});
+      const bool by_distance = call == "attend_by_distance";
+      const bool causal = Chance(2);
+      Let(absl::StrCat(call, "(", heads, ", ", heads, ", ", heads,
+                       call == "attend" ? "" : absl::StrCat(", ", by_distance ? bias : document),
+                       ", causal = ", causal ? "true" : "false", ", window = ", by_distance && !causal ? 0 : Below(4),
+                       by_distance || Chance(2) ? "" : ", cap = 1.5", Chance(2) ? ", rate = 0.25" : "", ")"),
           Shape(value->shape));
       return;
     }

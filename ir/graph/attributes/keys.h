@@ -50,6 +50,7 @@ inline constexpr Attribute<bool> kCausal{"causal"};
 inline constexpr Attribute<int64_t> kWindow{"window"};  // The most keys that a query sees, with its own; 0: all.
 inline constexpr Attribute<double> kCap{"cap"};         // Between which and its negative scores stay; 0: anywhere.
 inline constexpr Attribute<bool> kRanges{"ranges"};     // The last two inputs say which keys each query sees.
+inline constexpr Attribute<bool> kBiased{"biased"};     // An input before these is added to scores, by distance.
 inline constexpr Attribute<Ints> kHeadsInside{"heads_inside"};
 
 // Numbers in formulas.

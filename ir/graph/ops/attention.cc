@@ -10,6 +10,9 @@
 // keys that a query sees: with `causal` those up to its own place, with a `window` of them so many, and with `ranges`
 // those from `first` up to `end`, which are inputs. A query that sees none has a result of zeros.
 //
+// Where they are `biased`, an input [h, r + c] is added to the scores by distance, behind the cap: its element column -
+// row + r. So the first one has no score. Its gradient is the sum of d over samples and over the scores of each distance.
+//
 // With a `rate` weights are dropped, after their sum is known, as `dropout` with this `key` drops the elements of
 // [b.., h, r, c]: m is 0 or 1 / (1 - rate), the result is (m p) v, and
 //
@@ -40,8 +43,8 @@
 namespace cleave::ir {
 namespace {
 
-// The tensors of attention; the first four in the order of `heads_inside`. The last ones are numbers of keys.
-enum Part : size_t { kQuery = 0, kKey = 1, kValue = 2, kOutput = 3, kLogsumexp = 4, kFirst = 5, kEnd = 6 };
+// The tensors of attention; the first four in the order of `heads_inside`. `kFirst` and `kEnd` are numbers of keys.
+enum Part : size_t { kQuery = 0, kKey = 1, kValue = 2, kOutput = 3, kLogsumexp = 4, kBias = 5, kFirst = 6, kEnd = 7 };
 
 bool IsOfKeys(Part part) { return part == kKey || part == kValue; }
 
@@ -70,6 +73,7 @@ struct Sizes {
       shape.push_back(rows);
       return shape;
     }
+    if (part == kBias) return {heads, Distances()};
     if (part == kLogsumexp) {
       shape.insert(shape.end(), {heads, rows});
       return shape;
@@ -80,27 +84,39 @@ struct Sizes {
     shape.insert(shape.end(), {inside ? own_rows : own_heads, inside ? own_heads : own_rows, head});
     return shape;
   }
+  int64_t Distances() const { return rows + columns; }
   double scores() const {
     return static_cast<double>(ElementCount(leading)) * static_cast<double>(heads) * static_cast<double>(rows) *
            static_cast<double>(columns);
   }
 };
 
-// Which tensors the ops read, before `first` and `end`.
+// Which tensors the ops read, before those that attributes ask for: the bias, `first` and `end`.
 constexpr Part kInputsOfForward[] = {kQuery, kKey, kValue, kLogsumexp};
 constexpr Part kInputsOfLogsumexp[] = {kQuery, kKey};
 constexpr Part kInputsOfGradient[] = {kQuery, kKey, kValue, kOutput, kLogsumexp, kOutput};
 constexpr Part kInputsOfValueGradient[] = {kQuery, kKey, kLogsumexp, kOutput};
 
+size_t OthersOf(const Attributes& attributes) {
+  return (attributes.Get(attribute::kBiased) ? 1 : 0) + (attributes.Get(attribute::kRanges) ? 2 : 0);
+}
+
 // Which tensor input `i` of `count` is.
 Part PartOf(absl::Span<const Part> parts, const Attributes& attributes, size_t i, size_t count) {
-  if (!attributes.Get(attribute::kRanges) || i + 2 < count) return parts[i];
+  const size_t others = OthersOf(attributes);
+  if (i + others < count) return parts[i];
+  if (attributes.Get(attribute::kBiased) && i + others == count) return kBias;
   return i + 2 == count ? kFirst : kEnd;
 }
 
 DType TypeOf(Part part, DType of_queries) {
   if (part == kFirst || part == kEnd) return DType::kI32;
-  return part == kLogsumexp ? DType::kF32 : of_queries;
+  return part == kLogsumexp || part == kBias ? DType::kF32 : of_queries;
+}
+
+template <auto& kInputs>
+bool ReadsInF32(const Attributes& attributes, size_t i, size_t count) {
+  return TypeOf(PartOf(kInputs, attributes, i, count), DType::kBf16) == DType::kF32;
 }
 
 OpError WrongShape(Types inputs, int input, const std::string& expected) {
@@ -138,28 +154,48 @@ std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Part> expected
 template <Part kPart, auto& kInputs>
 InferResult Infer(Types inputs, const Attributes& attributes) {
   if (auto error = CheckInputs(inputs, kInputs, attributes)) return *error;
-  return TensorType{kPart == kLogsumexp ? DType::kF32 : inputs[0].dtype,
+  return TensorType{TypeOf(kPart, inputs[0].dtype),
                     Sizes(inputs[0].shape, inputs[1].shape, attributes).Of(kPart, attributes)};
 }
 
-// The factors of all rules here, in this order: b.., h, g, r, c, e. Without groups `g` is missing.
+// Which factors the value of an op is a sum over, and which are whole; the others are its own.
+struct FactorKinds {
+  FactorKind samples = FactorKind::kParallel;
+  FactorKind groups = FactorKind::kParallel;
+  FactorKind rows = FactorKind::kParallel;
+  FactorKind columns = FactorKind::kParallel;
+};
+constexpr FactorKinds kForward = {.columns = FactorKind::kWhole};
+
+FactorKinds KindsOfGradient(Part part) {
+  constexpr FactorKind kSum = FactorKind::kReduced, kOwn = FactorKind::kParallel;
+  if (part == kBias) return {.samples = kSum, .groups = kOwn, .rows = kSum, .columns = kSum};
+  if (part == kQuery) return {.columns = kSum};
+  return {.groups = kSum, .rows = kSum};
+}
+
+// The factors of all rules here, in this order: b.., h, g, r, c, e, t. Without groups `g` is missing, without a bias
+// the distances `t` are.
 struct Factors {
   std::vector<FactorList> leading;
   int h, r, c, e;
+  int t = -1;
   FactorList heads;
 
-  // `over_queries`: what kind the factors of queries and of their groups are, those of a sum or those of the value.
-  Factors(Rule& rule, const Sizes& sizes, FactorKind over_queries, FactorKind over_keys) {
+  Factors(Rule& rule, const Sizes& sizes, const FactorKinds& kinds, bool biased) {
     for (size_t d = 0; d < sizes.leading.size(); ++d) {
-      leading.push_back({AddFactor(rule, absl::StrCat("b", d), sizes.leading[d])});
+      leading.push_back({AddFactor(rule, absl::StrCat("b", d), sizes.leading[d], kinds.samples)});
     }
     h = AddFactor(rule, "h", sizes.key_heads);
     heads = {h};
     if (sizes.heads != sizes.key_heads)
-      heads.push_back(AddFactor(rule, "g", sizes.heads / sizes.key_heads, over_queries));
-    r = AddFactor(rule, "r", sizes.rows, over_queries);
-    c = AddFactor(rule, "c", sizes.columns, over_keys);
+      heads.push_back(AddFactor(rule, "g", sizes.heads / sizes.key_heads, kinds.groups));
+    r = AddFactor(rule, "r", sizes.rows, kinds.rows);
+    c = AddFactor(rule, "c", sizes.columns, kinds.columns);
     e = AddFactor(rule, "e", sizes.head, FactorKind::kWhole);
+    if (!biased) return;
+    t = AddFactor(rule, "t", sizes.Distances(), FactorKind::kWhole);
+    rule.selections = {{.part = r, .whole = t}, {.part = c, .whole = t, .begin = sizes.rows}};
   }
 
   std::vector<FactorList> Of(Part part, const Attributes& attributes) const {
@@ -168,6 +204,7 @@ struct Factors {
       dimensions.push_back({r});
       return dimensions;
     }
+    if (part == kBias) return {heads, {t}};
     if (part == kLogsumexp) {
       dimensions.insert(dimensions.end(), {heads, {r}});
       return dimensions;
@@ -180,10 +217,11 @@ struct Factors {
   }
 };
 
-Rule RuleFor(Types inputs, absl::Span<const Part> parts, Part output, FactorKind over_queries, FactorKind over_keys,
+Rule RuleFor(Types inputs, absl::Span<const Part> parts, Part output, const FactorKinds& kinds,
              const Attributes& attributes) {
   Rule rule;
-  const Factors factors(rule, Sizes(inputs[0].shape, inputs[1].shape, attributes), over_queries, over_keys);
+  const Factors factors(rule, Sizes(inputs[0].shape, inputs[1].shape, attributes), kinds,
+                        attributes.Get(attribute::kBiased));
   for (size_t i = 0; i < inputs.size(); ++i)
     rule.inputs.push_back(factors.Of(PartOf(parts, attributes, i, inputs.size()), attributes));
   rule.output = factors.Of(output, attributes);
@@ -191,22 +229,19 @@ Rule RuleFor(Types inputs, absl::Span<const Part> parts, Part output, FactorKind
 }
 
 Rule ForwardRule(Types inputs, const TensorType&, const Attributes& attributes) {
-  Rule rule = RuleFor(inputs, kInputsOfForward, kOutput, FactorKind::kParallel, FactorKind::kWhole, attributes);
+  Rule rule = RuleFor(inputs, kInputsOfForward, kOutput, kForward, attributes);
   rule.linear = {{2}};
   return rule;
 }
 
 Rule LogsumexpRule(Types inputs, const TensorType&, const Attributes& attributes) {
-  return RuleFor(inputs, kInputsOfLogsumexp, kLogsumexp, FactorKind::kParallel, FactorKind::kWhole, attributes);
+  return RuleFor(inputs, kInputsOfLogsumexp, kLogsumexp, kForward, attributes);
 }
 
 template <Part kPart, auto& kInputs>
 Rule GradientRule(Types inputs, const TensorType&, const Attributes& attributes) {
-  const bool sums_keys = kPart == kQuery;
-  Rule rule = RuleFor(inputs, kInputs, kPart, sums_keys ? FactorKind::kParallel : FactorKind::kReduced,
-                      sums_keys ? FactorKind::kReduced : FactorKind::kParallel, attributes);
-  const int ranges = attributes.Get(attribute::kRanges) ? 2 : 0;
-  rule.linear = {{static_cast<int>(inputs.size()) - 1 - ranges}};
+  Rule rule = RuleFor(inputs, kInputs, kPart, KindsOfGradient(kPart), attributes);
+  rule.linear = {{static_cast<int>(inputs.size() - 1 - OthersOf(attributes))}};
   return rule;
 }
 
@@ -226,7 +261,7 @@ Flops FlopsOf(Types inputs, const TensorType&, const Attributes& attributes) {
 }
 
 bool HasLogsumexp(size_t inputs_of_forward, const Attributes& attributes) {
-  return inputs_of_forward == (attributes.Get(attribute::kRanges) ? 6u : 4u);
+  return inputs_of_forward == 4 + OthersOf(attributes);
 }
 
 // With logsumexp the scores are already known.
@@ -269,9 +304,9 @@ class Reference {
         sizes_(evaluation.inputs[0]->shape, evaluation.inputs[1]->shape, attributes_),
         q_(Of(kQuery)),
         k_(Of(kKey)),
-        // The pieces of the last three factors but one: r and c.
-        first_row_(evaluation.ranges[evaluation.ranges.size() - 3].begin),
-        first_column_(evaluation.ranges[evaluation.ranges.size() - 2].begin),
+        scores_(evaluation.ranges.first(evaluation.ranges.size() - (attributes_.Get(attribute::kBiased) ? 2 : 1))),
+        first_row_(scores_[scores_.size() - 2].begin),
+        first_column_(scores_[scores_.size() - 1].begin),
         draws_(evaluation.seed, attributes_.Get(attribute::kKey), evaluation.step) {}
 
   Strided Of(Part part) const { return Strided(sizes_.Of(part, attributes_), HasHeadsInside(attributes_, part)); }
@@ -288,8 +323,9 @@ class Reference {
     std::vector<double> scores;  // Of each key; minus infinity where the query does not see it.
   };
   // The gradient of a score by scale * q k.
-  double SlopeAt(double score) const {
+  double SlopeAt(const Query& query, int64_t column) const {
     const double cap = attributes_.Get(attribute::kCap);
+    const double score = query.scores[static_cast<size_t>(column)] - BiasAt(query, column);
     return cap == 0 || std::isinf(score) ? 1 : 1 - score / cap * (score / cap);
   }
 
@@ -300,6 +336,13 @@ class Reference {
     // Compared as generated programs do, in f32.
     const bool kept = draws_.Uniform(PlaceOf(query, column)) >= static_cast<double>(static_cast<float>(rate));
     return kept ? 1 / (1 - rate) : 0;
+  }
+
+  // The place in the bias of a score.
+  size_t DistanceAt(const Query& query, int64_t column) const {
+    const int64_t rows = scores_[scores_.size() - 2].global;
+    const int64_t distances = rows + scores_[scores_.size() - 1].global;
+    return static_cast<size_t>(query.head * distances + first_column_ + column - first_row_ - query.row + rows);
   }
 
   // Calls f with each query.
@@ -332,16 +375,14 @@ class Reference {
     return input(end - 1)[of_sample] <= number && number < input(end)[of_sample];
   }
 
-  // The place of a weight in the whole tensor [b.., h, r, c]: factors are in this order, but for `e`, and have its
-  // sizes.
+  // The place of a weight in the whole tensor [b.., h, r, c].
   uint64_t PlaceOf(const Query& query, int64_t column) const {
-    const absl::Span<const FactorRange> factors = evaluation_.ranges.first(evaluation_.ranges.size() - 1);
     int64_t local = ((query.sample * sizes_.heads + query.head) * sizes_.rows + query.row) * sizes_.columns + column;
     int64_t place = 0, stride = 1;
-    for (size_t f = factors.size(); f-- > 0;) {
-      place += (factors[f].begin + local % factors[f].size) * stride;
-      stride *= factors[f].global;
-      local /= factors[f].size;
+    for (size_t f = scores_.size(); f-- > 0;) {
+      place += (scores_[f].begin + local % scores_[f].size) * stride;
+      stride *= scores_[f].global;
+      local /= scores_[f].size;
     }
     return static_cast<uint64_t>(place);
   }
@@ -353,13 +394,20 @@ class Reference {
     double sum = 0;
     for (int64_t e = 0; e < sizes_.head; ++e) sum += q[e] * k[e];
     const double cap = attributes_.Get(attribute::kCap);
-    return cap == 0 ? scale() * sum : cap * std::tanh(scale() * sum / cap);
+    const double score = cap == 0 ? scale() * sum : cap * std::tanh(scale() * sum / cap);
+    return score + BiasAt(query, column);
+  }
+
+  double BiasAt(const Query& query, int64_t column) const {
+    if (!attributes_.Get(attribute::kBiased)) return 0;
+    return input(evaluation_.inputs.size() - OthersOf(attributes_))[DistanceAt(query, column)];
   }
 
   const Evaluation& evaluation_;
   const Attributes& attributes_;
   const Sizes sizes_;
   const Strided q_, k_;
+  const absl::Span<const FactorRange> scores_;  // Of the factors of scores: b.., h, g, r, c.
   const int64_t first_row_, first_column_;
   const RandomStream draws_;
 };
@@ -413,7 +461,7 @@ void EvaluateValueGradient(const Evaluation& evaluation) {
   });
 }
 
-// By the queries, or by the keys.
+// By the queries, by the keys, or by the bias.
 template <Part kPart>
 void EvaluateGradient(const Evaluation& evaluation) {
   const Reference reference(evaluation);
@@ -432,7 +480,12 @@ void EvaluateGradient(const Evaluation& evaluation) {
       for (int64_t e = 0; e < head; ++e) by_weight += dy[e] * value[e];
       by_weight *= reference.KeptAt(query, column);
       const double weight = WeightOf(query.scores[c], reference.input(4)[query.number]);
-      const double by_score = reference.scale() * weight * (by_weight - along) * reference.SlopeAt(query.scores[c]);
+      const double by_biased = weight * (by_weight - along);
+      if (kPart == kBias) {
+        reference.output()[reference.DistanceAt(query, column)] += by_biased;
+        continue;
+      }
+      const double by_score = reference.scale() * by_biased * reference.SlopeAt(query, column);
       const size_t of_key = reference.k().At(query.sample, query.key_head, column);
       double* to = reference.output() + (kPart == kQuery ? of_query : of_key);
       const double* from = kPart == kQuery ? reference.input(1) + of_key : reference.input(0) + of_query;
@@ -444,9 +497,9 @@ void EvaluateGradient(const Evaluation& evaluation) {
 // Those by query and key take into account that logsumexp follows from them.
 Gradients ForwardGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId q = op.inputs[0], k = op.inputs[1], v = op.inputs[2];
-  const auto ranges = op.inputs.end() - (op.attributes.Get(attribute::kRanges) ? 2 : 0);
+  const size_t own = op.inputs.size() - OthersOf(op.attributes);
   const auto add_named = [&](OpKind kind, std::vector<OpId> inputs, const std::string& name) {
-    inputs.insert(inputs.end(), ranges, op.inputs.end());
+    inputs.insert(inputs.end(), op.inputs.begin() + static_cast<std::ptrdiff_t>(own), op.inputs.end());
     return builder.Add(kind, std::move(inputs), op.attributes, name);
   };
   const auto add = [&](OpKind kind, std::vector<OpId> inputs, const char* input) {
@@ -460,6 +513,8 @@ Gradients ForwardGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId dk = add(OpKind::kAttentionGradientKey, {q, k, v, op.id, logsumexp, dy}, "k");
   Gradients gradients = {dq, dk, dv};
   gradients.resize(op.inputs.size());
+  if (op.attributes.Get(attribute::kBiased))
+    gradients[own] = add(OpKind::kAttentionGradientBias, {q, k, v, op.id, logsumexp, dy}, "bias");
   return gradients;
 }
 
@@ -477,25 +532,26 @@ OpDefinition AttentionOp(std::initializer_list<absl::string_view> inputs, std::s
   for (const absl::string_view input : inputs) {
     definition.signature.push_back({.name = std::string(input), .strides = input == "logsumexp" ? 0 : kOwnStrides});
   }
-  for (const char* const input : {"first", "end"})
+  for (const char* const input : {"bias", "first", "end"})
     definition.signature.push_back({.name = input, .kind = ArgumentKind::kOptionalTensor});
   definition.signature.push_back(OptionalAttribute(attribute::kFactor, 1.0));
   definition.signature.push_back(OptionalAttribute(attribute::kCausal, false));
   definition.signature.push_back(OptionalAttribute(attribute::kWindow, 0));
   definition.signature.push_back(OptionalAttribute(attribute::kCap, 0.0));
   definition.signature.push_back(OptionalAttribute(attribute::kRanges, false));
+  definition.signature.push_back(OptionalAttribute(attribute::kBiased, false));
   definition.signature.push_back(OptionalAttribute(attribute::kRate, 0.0));
   definition.signature.push_back(OptionalAttribute(attribute::kKey, ""));
   definition.signature.push_back(OptionalAttribute(attribute::kHeadsInside, {0, 0, 0, 0}));
   return definition;
 }
 
-// By the queries, or by the keys; for `kProducts` see FlopsOf.
+// By the queries, the keys or the bias; for `kProducts` see FlopsOf.
 template <Part kPart, int kProducts>
 OpDefinition GradientThroughScores(const char* input) {
   OpDefinition definition = AttentionOp({"q", "k", "v", "y", "logsumexp", "dy"},
                                         absl::StrCat("gradient of attention by ", input, ", with its result y"));
-  definition.statistics = 4;
+  definition.reads_in_f32 = ReadsInF32<kInputsOfGradient>;
   definition.infer = Infer<kPart, kInputsOfGradient>;
   definition.rule = GradientRule<kPart, kInputsOfGradient>;
   definition.flops = FlopsOf<kProducts>;
@@ -511,7 +567,7 @@ OpDefinition DefineAttention() {
                                         "softmax(factor * q k^T) v for each head; `logsumexp` is that of q and k, "
                                         "where a gradient needs it");
   definition.signature[3].kind = ArgumentKind::kOptionalTensor;
-  definition.statistics = 3;
+  definition.reads_in_f32 = ReadsInF32<kInputsOfForward>;
   definition.infer = Infer<kOutput, kInputsOfForward>;
   definition.rule = ForwardRule;
   definition.gradient = ForwardGradients;
@@ -527,6 +583,7 @@ OpDefinition DefineAttentionLogsumexp() {
   definition.treatment = Treatment::kGradient;
   definition.result_strides = 0;
   definition.signature.push_back(ResultArgument());
+  definition.reads_in_f32 = ReadsInF32<kInputsOfLogsumexp>;
   definition.infer = Infer<kLogsumexp, kInputsOfLogsumexp>;
   definition.rule = LogsumexpRule;
   definition.flops = FlopsOf<1>;
@@ -538,7 +595,7 @@ OpDefinition DefineAttentionLogsumexp() {
 // The weights are made again by one of three, as they are where all three run as one piece (ir/program/fuse).
 OpDefinition DefineAttentionGradientValue() {
   OpDefinition definition = AttentionOp({"q", "k", "logsumexp", "dy"}, "gradient of attention by v");
-  definition.statistics = 2;
+  definition.reads_in_f32 = ReadsInF32<kInputsOfValueGradient>;
   definition.infer = Infer<kValue, kInputsOfValueGradient>;
   definition.rule = GradientRule<kValue, kInputsOfValueGradient>;
   definition.flops = FlopsOf<2>;
@@ -550,5 +607,13 @@ OpDefinition DefineAttentionGradientValue() {
 OpDefinition DefineAttentionGradientQuery() { return GradientThroughScores<kQuery, 2>("q"); }
 
 OpDefinition DefineAttentionGradientKey() { return GradientThroughScores<kKey, 1>("k"); }
+
+OpDefinition DefineAttentionGradientBias() {
+  OpDefinition definition = GradientThroughScores<kBias, 0>("bias");
+  definition.treatment = Treatment::kGradient;
+  definition.signature.push_back(ResultArgument());
+  definition.result_strides = 0;
+  return definition;
+}
 
 }  // namespace cleave::ir

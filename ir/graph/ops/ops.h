@@ -54,7 +54,7 @@ enum class Treatment : uint8_t {
   kFollow,    // Computes in 16 bits where it reads them, else in f32.
   kProduct,   // Reads 16 bits. Its sum is kept in f32 where it is a parameter's gradient, else rounded.
   kGradient,  // A product whose value is kept in f32 always: reads 16 bits.
-  kRounded,   // A product whose value is rounded always: reads and gives 16 bits, but for its `statistics`.
+  kRounded,   // A product whose value is rounded always: reads and gives 16 bits.
 };
 
 // An argument of an op as the language writes it: tensors by position, others by position or name. A kTensorList is one
@@ -209,8 +209,8 @@ struct OpDefinition {
   RankUse rank_use = RankUse::kNone;
   bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
   Treatment treatment = Treatment::kFloat;
-  // The input of a kRounded product that it reads in f32.
-  std::optional<int> statistics = {};
+  // Whether a product that reads 16 bits reads input `i` of `count` in f32; null: none.
+  bool (*reads_in_f32)(const Attributes& attributes, size_t i, size_t count) = nullptr;
   // Of a kFloat op: the inputs that its call reads in the type that they have, and whether it can write its value in 16
   // bits (attribute `result`), so that no copy in the other type is made.
   std::vector<int> reads_16_bits = {};

@@ -22,15 +22,16 @@ Tensor ValueOf(OpKind kind, const Attributes& attributes, const std::vector<Tens
   return value;
 }
 
-// `inputs`, which are some of those of an op, with its ranges behind them.
-std::vector<Tensor> WithRanges(const Attributes& attributes, std::vector<Tensor> own,
+// `own`, which are some of the inputs of an op, with its bias and ranges behind them.
+std::vector<Tensor> WithOthers(const Attributes& attributes, std::vector<Tensor> own,
                                const std::vector<Tensor>& inputs) {
-  if (attributes.Get(attribute::kRanges)) own.insert(own.end(), inputs.end() - 2, inputs.end());
+  const int others = (attributes.Get(attribute::kBiased) ? 1 : 0) + (attributes.Get(attribute::kRanges) ? 2 : 0);
+  own.insert(own.end(), inputs.end() - others, inputs.end());
   return own;
 }
 
 Tensor LogsumexpOf(const Attributes& attributes, const std::vector<Tensor>& inputs) {
-  return ValueOf(OpKind::kAttentionLogsumexp, attributes, WithRanges(attributes, {inputs[0], inputs[1]}, inputs));
+  return ValueOf(OpKind::kAttentionLogsumexp, attributes, WithOthers(attributes, {inputs[0], inputs[1]}, inputs));
 }
 
 // q, k, v, logsumexp
@@ -42,7 +43,7 @@ void CompleteForward(const Attributes& attributes, std::vector<Tensor>& inputs) 
 void CompleteGradient(const Attributes& attributes, std::vector<Tensor>& inputs) {
   inputs[4] = LogsumexpOf(attributes, inputs);
   inputs[3] =
-      ValueOf(OpKind::kAttention, attributes, WithRanges(attributes, {inputs[0], inputs[1], inputs[2]}, inputs));
+      ValueOf(OpKind::kAttention, attributes, WithOthers(attributes, {inputs[0], inputs[1], inputs[2]}, inputs));
 }
 
 // q, k, logsumexp, dy
@@ -53,11 +54,11 @@ void CompleteValueGradient(const Attributes& attributes, std::vector<Tensor>& in
 // The tensors of one attention.
 struct Case {
   InputForm q, k, v, y, logsumexp;
-  std::vector<InputForm> ranges;  // First and end, or nothing.
+  std::vector<InputForm> others;  // Bias, first and end, or none of them.
   Attributes attributes;
 
   std::vector<InputForm> Inputs(std::vector<InputForm> own) const {
-    own.insert(own.end(), ranges.begin(), ranges.end());
+    own.insert(own.end(), others.begin(), others.end());
     return own;
   }
 };
@@ -85,10 +86,12 @@ std::vector<Case> CasesOf(Maker& maker) {
                      .attributes = sight});
     cases.back().attributes.Set(attribute::kFactor, 0.7);
     cases.back().attributes.Set(attribute::kHeadsInside, inside);
+    std::vector<InputForm>& others = cases.back().others;
+    if (sight.Has(attribute::kBiased)) others.push_back({{heads, rows + columns}});
     if (sight.Has(attribute::kRanges)) {
       Shape of_rows = leading;
       of_rows.push_back(rows);
-      cases.back().ranges = {{of_rows, Fill::kLabels}, {of_rows, Fill::kLabels}};
+      others.insert(others.end(), 2, {of_rows, Fill::kLabels});
     }
   };
   add({2}, key_heads, key_heads, {1, 1, 1, 1}, {{attribute::kCausal, true}});
@@ -97,7 +100,8 @@ std::vector<Case> CasesOf(Maker& maker) {
       {{attribute::kCausal, true}, {attribute::kWindow, 2}, {attribute::kCap, 1.5}});
   add({2}, 2 * key_heads, key_heads, {1, 1, 0, 1},
       {{attribute::kRate, 0.4}, {attribute::kKey, "h1.attn.dropout"}, {attribute::kCap, 1.2}});
-  add({1, 2}, 3, 1, {1, 0, 1, 0}, {{attribute::kRanges, true}});
+  add({2}, 2 * key_heads, key_heads, {0, 0, 1, 1}, {{attribute::kBiased, true}, {attribute::kCausal, true}});
+  add({1, 2}, 3, 1, {1, 0, 1, 0}, {{attribute::kRanges, true}, {attribute::kBiased, true}});
   add({2}, 2, 2, {1, 1, 1, 1}, {{attribute::kCausal, true}, {attribute::kRanges, true}, {attribute::kCap, 0.8}});
   return cases;
 }
@@ -114,10 +118,13 @@ void AddAttentionSamples(Forms& forms) {
   forms[OpKind::kAttentionLogsumexp] = [](Maker& maker) {
     for (const Case& one : CasesOf(maker)) maker.Add(one.Inputs({one.q, one.k}), one.attributes);
   };
-  for (const OpKind kind : {OpKind::kAttentionGradientQuery, OpKind::kAttentionGradientKey}) {
-    forms[kind] = [](Maker& maker) {
-      for (const Case& one : CasesOf(maker))
+  for (const OpKind kind :
+       {OpKind::kAttentionGradientQuery, OpKind::kAttentionGradientKey, OpKind::kAttentionGradientBias}) {
+    forms[kind] = [kind](Maker& maker) {
+      for (const Case& one : CasesOf(maker)) {
+        if (kind == OpKind::kAttentionGradientBias && !one.attributes.IsSet(attribute::kBiased)) continue;
         maker.Add(one.Inputs({one.q, one.k, one.v, one.y, one.logsumexp, one.y}), one.attributes, CompleteGradient);
+      }
     };
   }
   forms[OpKind::kAttentionGradientValue] = [](Maker& maker) {

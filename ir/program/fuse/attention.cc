@@ -13,7 +13,7 @@ namespace {
 
 // The inputs of the ops, by their place.
 constexpr size_t kQ = 0, kK = 1, kV = 2;
-constexpr size_t kY = 3, kLogsumexp = 4, kDy = 5;        // Of the gradients by q and k.
+constexpr size_t kY = 3, kLogsumexp = 4, kDy = 5;        // Of the gradients by q, k and bias.
 constexpr size_t kLogsumexpOfValue = 2, kDyOfValue = 3;  // Of that by v.
 
 class Finder {
@@ -37,9 +37,19 @@ class Finder {
   // What all these ops read.
   static AttentionInputs CommonInputs(const Compute& compute) {
     AttentionInputs inputs = {.q = compute.inputs[kQ], .k = compute.inputs[kK], .v = std::nullopt};
-    if (compute.attributes.Get(attribute::kRanges))
-      inputs.ranges.assign(compute.inputs.end() - 2, compute.inputs.end());
+    auto others = compute.inputs.end();
+    if (compute.attributes.Get(attribute::kRanges)) {
+      others -= 2;
+      inputs.ranges.assign(others, compute.inputs.end());
+    }
+    if (compute.attributes.Get(attribute::kBiased)) inputs.bias = *(others - 1);
     return inputs;
+  }
+
+  // But for the values, which not all read.
+  static bool AreSame(AttentionInputs a, const AttentionInputs& b) {
+    a.v = b.v;
+    return a == b;
   }
 
   // Puts `joined`, which is the open piece with one step more, in its place if all its steps can run as one.
@@ -60,8 +70,7 @@ class Finder {
     (is_result ? own.output : own.logsumexp) = compute.output;
     for (const size_t number : forward_of_[own.inputs.q]) {
       AttentionForward joined = found_.forward[number];
-      if (joined.inputs.k != own.inputs.k || joined.inputs.ranges != own.inputs.ranges || joined.steps.size() > 1)
-        continue;
+      if (!AreSame(joined.inputs, own.inputs) || joined.steps.size() > 1) continue;
       if (joined.output.has_value() == is_result) continue;
       // The result belongs to its own statistics.
       const ValueId statistics = is_result ? *joined.logsumexp : *own.logsumexp;
@@ -90,9 +99,8 @@ class Finder {
     ResultOf(compute.kind, own) = compute.output;
     for (const size_t number : backward_of_[own.inputs.q]) {
       AttentionBackward joined = found_.backward[number];
-      if (joined.inputs.k != own.inputs.k || joined.inputs.ranges != own.inputs.ranges ||
-          joined.logsumexp != own.logsumexp || joined.output_gradient != own.output_gradient ||
-          ResultOf(compute.kind, joined).has_value())
+      if (!AreSame(joined.inputs, own.inputs) || joined.logsumexp != own.logsumexp ||
+          joined.output_gradient != own.output_gradient || ResultOf(compute.kind, joined).has_value())
         continue;
       if (!by_value) {
         if (joined.output.has_value() && (joined.output != own.output || joined.inputs.v != own.inputs.v)) continue;
@@ -109,6 +117,7 @@ class Finder {
 
   static std::optional<ValueId>& ResultOf(OpKind kind, AttentionBackward& piece) {
     if (kind == OpKind::kAttentionGradientValue) return piece.v_gradient;
+    if (kind == OpKind::kAttentionGradientBias) return piece.bias_gradient;
     return kind == OpKind::kAttentionGradientQuery ? piece.q_gradient : piece.k_gradient;
   }
 
@@ -139,6 +148,7 @@ bool IsOfAttention(OpKind kind) {
     case OpKind::kAttentionGradientValue:
     case OpKind::kAttentionGradientQuery:
     case OpKind::kAttentionGradientKey:
+    case OpKind::kAttentionGradientBias:
       return true;
     default:
       return false;

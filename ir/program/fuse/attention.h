@@ -1,8 +1,8 @@
 // Attention in a program: its ops that run as one call. The result and the statistics of its rows are computed
-// together, and so are its three gradients, where ranks have cut them alike.
+// together, and so are its gradients, where ranks have cut them alike.
 //
 //   attention, attention_logsumexp                                                             forward
-//   attention_gradient_value, attention_gradient_query, attention_gradient_key                 backward
+//   attention_gradient_value, attention_gradient_query, attention_gradient_key, .._bias        backward
 #ifndef CLEAVE_IR_PROGRAM_FUSE_ATTENTION_H_
 #define CLEAVE_IR_PROGRAM_FUSE_ATTENTION_H_
 
@@ -21,6 +21,7 @@ struct AttentionInputs {
   ValueId q;
   ValueId k;
   std::optional<ValueId> v;          // nullopt: not read.
+  std::optional<ValueId> bias = {};  // By distance.
   std::vector<ValueId> ranges = {};  // First and end of what each query sees; empty where there are none.
 
   bool operator==(const AttentionInputs&) const = default;
@@ -47,6 +48,7 @@ struct AttentionBackward {
   std::optional<ValueId> q_gradient;
   std::optional<ValueId> k_gradient;
   std::optional<ValueId> v_gradient;
+  std::optional<ValueId> bias_gradient = {};
 
   bool operator==(const AttentionBackward&) const = default;
 };

@@ -86,10 +86,12 @@ Need NeedOf(const Program& program, const Collective& collective) {
 // The sizes of attention on the rank with the largest pieces.
 struct AttentionSizes {
   int64_t batch, heads, key_heads, rows, columns, head;
+  int64_t biases = 0;  // Numbers that are added by distance.
   DType type;
+  bool is_plain;  // Of the kind that cuDNN computes.
 
-  // `inside`: whether the heads of queries and keys are inside of their rows.
-  AttentionSizes(const Program& program, const AttentionInputs& inputs, const std::vector<int64_t>& inside) {
+  AttentionSizes(const Program& program, const AttentionInputs& inputs, const Attributes& attributes) {
+    const std::vector<int64_t>& inside = attributes.Get(attribute::kHeadsInside);
     const Shape q = LargestLocalShape(program, inputs.q);
     const Shape k = LargestLocalShape(program, inputs.k);
     const AttentionDimensions of_q(q.size(), inside[0] != 0), of_k(k.size(), inside[1] != 0);
@@ -100,6 +102,9 @@ struct AttentionSizes {
     key_heads = k[of_k.heads];
     batch = ElementCount(Shape(q.begin(), q.end() - 3));
     type = program.value(inputs.q).type.dtype;
+    if (inputs.bias.has_value()) biases = ElementCount(LargestLocalShape(program, *inputs.bias));
+    is_plain = biases == 0 && inputs.ranges.empty() && attributes.Get(attribute::kCap) == 0 &&
+               attributes.Get(attribute::kRate) == 0;
   }
 };
 
@@ -113,8 +118,9 @@ class AttentionOnGpu {
 
   Bytes Forward() const { return Rounded(MayUseLibrary() ? kForwardBytes : 0); }
 
-  Bytes Gradient(bool wants_all) const {
-    const int64_t by_kernels = 4 * sizes_.batch * sizes_.heads * sizes_.rows;
+  // `biases`: numbers of a gradient of the bias that is wanted.
+  Bytes Gradient(bool wants_all, int64_t biases) const {
+    const int64_t by_kernels = 4 * sizes_.batch * (sizes_.heads * sizes_.rows + biases);
     if (!wants_all || !MayUseLibrary()) return Rounded(by_kernels);
     return Rounded(std::max({by_kernels, InSlices(&AttentionOnGpu::OnHopper), InSlices(&AttentionOnGpu::OnBlackwell)}));
   }
@@ -128,7 +134,7 @@ class AttentionOnGpu {
   static int64_t HalfOf(int64_t size) { return (size + 1) / 2; }
 
   bool MayUseLibrary() const {
-    return (sizes_.type == DType::kBf16 || sizes_.type == DType::kF16) && sizes_.head % 8 == 0 &&
+    return sizes_.is_plain && (sizes_.type == DType::kBf16 || sizes_.type == DType::kF16) && sizes_.head % 8 == 0 &&
            sizes_.batch * sizes_.heads * sizes_.rows * sizes_.columns * sizes_.head > 0;
   }
   bool HasGroups() const { return sizes_.heads != sizes_.key_heads; }
@@ -173,6 +179,7 @@ class AttentionBlocks {
         rows_(sizes.rows),
         columns_(sizes.columns),
         head_(sizes.head),
+        biases_(sizes.biases),
         in_word_(sizes.type == DType::kBf16 ? 2 : 1) {}
 
   Need Forward() const {
@@ -192,7 +199,10 @@ class AttentionBlocks {
       ++by_keys;
     }
     Need need = {.blocks = Words(parts)};
-    if (Pieces() > 1) need.temporary = Words({batch_ * key_heads_ * Pieces() * by_keys * columns_ * head_});
+    std::vector<int64_t> sums;  // Of each piece.
+    if (Pieces() > 1) sums.push_back(batch_ * key_heads_ * Pieces() * by_keys * columns_ * head_);
+    if (piece.bias_gradient.has_value()) sums.push_back(batch_ * Pieces() * biases_);
+    need.temporary = Words(sums);
     return need;
   }
 
@@ -229,13 +239,13 @@ class AttentionBlocks {
   }
   int64_t PanelWords() const { return kTile * (Width() / in_word_); }
 
-  const int64_t batch_, heads_, key_heads_, rows_, columns_, head_, in_word_;
+  const int64_t batch_, heads_, key_heads_, rows_, columns_, head_, biases_, in_word_;
 };
 
 template <typename Piece>
 AttentionSizes SizesOf(const Program& program, const Piece& piece) {
   const Compute& first = *ComputeOf(program.steps[static_cast<size_t>(piece.steps[0])]);
-  return {program, piece.inputs, first.attributes.Get(attribute::kHeadsInside)};
+  return {program, piece.inputs, first.attributes};
 }
 
 // What all attention takes.
@@ -250,10 +260,11 @@ Need AttentionNeed(const Program& program, const Fusion& fusion, AttentionWorksp
     switch (workspace) {
       case AttentionWorkspace::kOnGpu: {
         const AttentionOnGpu attention(sizes);
-        const auto wants_all = [](const AttentionBackward& piece) {
-          return piece.q_gradient.has_value() && piece.k_gradient.has_value() && piece.v_gradient.has_value();
+        const auto gradient = [&](const AttentionBackward& piece) {
+          const bool all = piece.q_gradient.has_value() && piece.k_gradient.has_value() && piece.v_gradient.has_value();
+          return attention.Gradient(all, piece.bias_gradient.has_value() ? sizes.biases : 0);
         };
-        on_gpu.insert(forward != nullptr ? attention.Forward() : attention.Gradient(wants_all(*backward)));
+        on_gpu.insert(forward != nullptr ? attention.Forward() : gradient(*backward));
         break;
       }
       case AttentionWorkspace::kBlocks:

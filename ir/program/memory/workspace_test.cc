@@ -136,6 +136,10 @@ TEST(Workspace, OfAJointCallIsThatOfTheCall) {
   EXPECT_EQ(WorkspaceOf(program, fusion, {}).value(), 2 * 150 * 100 * 4);
 }
 
+Attributes PlainAttention() {
+  return {{attribute::kHeadsInside, std::vector<int64_t>{0, 0, 0, 0}}, {attribute::kCap, 0.0}, {attribute::kRate, 0.0}};
+}
+
 // What the kernels took of the runtime's workspace for these sizes, forward and backward.
 TEST(Workspace, AttentionOnTheCpu) {
   struct Case {
@@ -155,7 +159,7 @@ TEST(Workspace, AttentionOnTheCpu) {
     const ValueId k = AddValue(program, each.k, "", each.dtype);
     Compute compute;
     compute.kind = OpKind::kAttention;
-    compute.attributes = {{attribute::kHeadsInside, std::vector<int64_t>{0, 0, 0, 0}}};
+    compute.attributes = PlainAttention();
     program.steps.push_back({.action = compute, .name = "attention"});
     const AttentionInputs inputs = {.q = q, .k = k, .v = k};
     Fusion fusion;
@@ -169,12 +173,16 @@ TEST(Workspace, AttentionOnTheCpu) {
     backward.k_gradient = backward.v_gradient = k;
     fusion.stages.push_back({.action = backward});
     EXPECT_EQ(WorkspaceOf(program, fusion, fuse).value(), each.both);
+    // A gradient of the bias for each sample, and for each of a head's pieces.
+    backward.inputs.bias = backward.bias_gradient = AddValue(program, {each.q[1], 16}, "", DType::kF32);
+    fusion.stages.back().action = backward;
+    EXPECT_GE(WorkspaceOf(program, fusion, fuse).value(), each.both + 4 * each.q[0] * each.q[1] * 16);
   }
 }
 
 // The bytes that plans of cuDNN have taken (bench/sdpa), of f32 a number of each row; in units of 512.
 TEST(Workspace, AttentionOnAGpu) {
-  const auto needed = [](DType dtype, const std::vector<std::pair<Shape, Shape>>& calls) {
+  const auto needed = [](DType dtype, const std::vector<std::pair<Shape, Shape>>& calls, double cap = 0) {
     Program program;
     program.mesh = Mesh::OfDevices(1);
     Fusion fusion;
@@ -182,7 +190,8 @@ TEST(Workspace, AttentionOnAGpu) {
       const ValueId q = AddValue(program, of_q, "", dtype), k = AddValue(program, of_k, "", dtype);
       Compute compute;
       compute.kind = OpKind::kAttention;
-      compute.attributes = {{attribute::kHeadsInside, std::vector<int64_t>{0, 0, 0, 0}}};
+      compute.attributes = PlainAttention();
+      compute.attributes.Set(attribute::kCap, cap);
       program.steps.push_back({.action = compute, .name = "attention"});
       AttentionBackward backward;
       backward.steps = {static_cast<int>(program.steps.size()) - 1};
@@ -197,6 +206,7 @@ TEST(Workspace, AttentionOnAGpu) {
   const auto alike = [](const Shape& shape) { return std::pair(shape, shape); };
   EXPECT_EQ(needed(DType::kF32, {alike({8, 12, 1024, 64})}), rounded(4 * 8 * 12 * 1024));
   EXPECT_EQ(needed(DType::kBf16, {alike({8, 12, 1024, 20})}), rounded(4 * 8 * 12 * 1024));
+  EXPECT_EQ(needed(DType::kBf16, {alike({8, 12, 1024, 64})}, 2.0), rounded(4 * 8 * 12 * 1024));
   EXPECT_EQ(needed(DType::kBf16, {alike({8, 12, 1024, 64})}), rounded(201720064));
   EXPECT_EQ(needed(DType::kF16, {{{3, 8, 100, 64}, {3, 8, 300, 64}}}), rounded(2369152));
   EXPECT_EQ(needed(DType::kBf16, {{{2, 8, 128, 64}, {2, 1, 128, 64}}}), rounded(1057024));

@@ -45,7 +45,8 @@ SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : f
       TieInput(rule(op.inputs[input]), rule(op.id), op, static_cast<int>(input));
     }
     for (const Selection& selection : rule(op.id).selections) {
-      AddSelection(Node(op.id, selection.part), Node(op.id, selection.whole));
+      selections_[op.id].push_back(
+          AddSelection(Node(op.id, selection.part), Node(op.id, selection.whole), selection.begin));
       for (size_t input = 0; input < op.inputs.size(); ++input) {
         TieCandidates(rule(op.inputs[input]), rule(op.id), op, static_cast<int>(input), selection);
       }
@@ -126,15 +127,16 @@ void SizeClasses::TieWindow(const InputWindow& entry, const Op& op, int factor, 
       Class(windowed.elements).cuts.insert({entry.window.outer, entry.window.outer});
       // A piece gives as many candidates as are wanted, which may be more than there are elements.
       if (Class(Node(op.id, entry.taps)).original <= Class(windowed.elements).original) {
-        AddSelection(Node(op.id, entry.taps), windowed.elements);
+        AddSelection(Node(op.id, entry.taps), windowed.elements, 0);
       }
       break;
   }
   windows_[{op.id, entry.input, entry.dimension}] = windowed;
 }
 
-void SizeClasses::AddSelection(int part, int whole) {
-  parts_.push_back({.whole = whole, .part = part, .begin = 0, .end = Class(part).original});
+int SizeClasses::AddSelection(int part, int whole, int64_t begin) {
+  parts_.push_back({.whole = whole, .part = part, .begin = begin, .end = begin + Class(part).original});
+  return static_cast<int>(parts_.size()) - 1;
 }
 
 int SizeClasses::AddPart(const Window& window, int factor, int elements) {
@@ -529,8 +531,15 @@ bool SizeClasses::SolveAll() {
   CLEAVE_UNREACHABLE();
 }
 
+int64_t SizeClasses::BeginOf(int part) const {
+  int64_t begin = 0;
+  for (int segment : parts_[static_cast<size_t>(part)].before) begin += Class(segment).size;
+  return begin;
+}
+
 Rule SizeClasses::Resized(OpId op, const Rule& rule) const {
   Rule resized = rule;
+  for (size_t s = 0; s < rule.selections.size(); ++s) resized.selections[s].begin = BeginOf(selections_.at(op)[s]);
   for (size_t f = 0; f < rule.factors.size(); ++f) {
     resized.factors[f].size = Class(Node(op, static_cast<int>(f))).size;
   }
@@ -542,8 +551,7 @@ Rule SizeClasses::Resized(OpId op, const Rule& rule) const {
     switch (entry.cause) {
       case WindowCause::kShift: {
         if (windowed.part < 0) break;
-        int64_t offset = 0;
-        for (int segment : parts_[static_cast<size_t>(windowed.part)].before) offset += Class(segment).size;
+        int64_t offset = BeginOf(windowed.part);
         if (elements < outer) offset = -offset;
         entry.window = {.elements = elements, .outer = outer, .first = offset, .last = offset};
         break;

@@ -6,7 +6,7 @@
 //   sum        a dimension is cut at places (a slice's begin and end, the borders of what is concatenated or padded)
 //              into segments, and what is cut out of it is a run of segments
 //   sliding    places of a kernel over elements: elements = (places - 1) * stride + span - 2 * padding + rest
-//   selection  k of n elements: the first segment of a dimension
+//   selection  k of n elements: a segment of a dimension
 // Parts of one whole that have the same sizes, in the same order, are the same parts.
 //
 // All classes start with their smallest sizes; those in sums and slidings with numbers that leave the same rest as the
@@ -122,10 +122,12 @@ class SizeClasses {
   // Where an op selects some of the candidates of all pieces: as many as each piece gives.
   void TieCandidates(const Rule& producer, const Rule& consumer, const Op& op, int input, const Selection& selection);
   void TieWindow(const InputWindow& entry, const Op& op, int factor, std::vector<int> made);
-  void AddSelection(int part, int whole);
+  int AddSelection(int part, int whole, int64_t begin);  // Returns its place in parts_.
   int AddPart(const Window& window, int factor, int elements);
   int AddSlide(const InputWindow& entry, const Op& op, int factor, int elements);
   void AddReader(int slide, Reader& first);
+  // Where a part of parts_ begins, with the sizes chosen.
+  int64_t BeginOf(int part) const;
 
   // Unites parts that are the same part of the same dimension: where a dimension is broken up in the same way twice.
   void UniteEqualParts();
@@ -165,6 +167,8 @@ class SizeClasses {
   std::vector<Slide> slides_;
   // By op, input and dimension.
   std::map<std::tuple<OpId, int, int>, WindowedInput> windows_;
+  // Places in parts_, by op; in the order of its selections.
+  std::map<OpId, std::vector<int>> selections_;
   // By the value's op, its dimension and the window. Who reads the same windows has as many of them.
   std::map<std::tuple<OpId, int, std::vector<int64_t>>, Reader> readers_;
   bool is_shortened_ = false;

@@ -71,10 +71,11 @@ struct InputWindow {
 InputWindow KernelWindow(int input, int dimension, const Sliding& sliding, int64_t elements, int64_t places);
 InputWindow PlacesWindow(int input, int dimension, const Sliding& sliding, int64_t elements, int64_t places);
 
-// Factor `part` counts the first elements of factor `whole`, perhaps in another order: the k largest of n.
+// Factor `part` counts elements of factor `whole` from `begin` on, perhaps in another order: the k largest of n.
 struct Selection {
   int part = 0;
   int whole = 0;
+  int64_t begin = 0;
 
   bool operator==(const Selection&) const = default;
 };

@@ -54,6 +54,7 @@ class Joiner {
     }
     if (!joins_) return std::move(graph_);
     RetainStatistics();
+    RemoveUnreadBiases();
     const auto stays = [&](OpId op) { return is_gone_[op] == 0; };
     IdVector<OpId, OpId> places;
     Graph joined = OnlyOps(std::move(graph_), stays, places);
@@ -82,6 +83,8 @@ class Joiner {
     std::vector<OpId> ranges = {};  // First and end, or nothing.
     double rate = 0;
     std::string key = {};  // Of the dropout.
+    std::optional<OpId> bias = {};
+    std::vector<OpId> matrix_of_bias = {};  // What lies between it and the scores, for others perhaps as well.
   };
 
   const Op& op(OpId id) const { return graph_.op(id); }
@@ -124,6 +127,11 @@ class Joiner {
       if (found.cap <= 0) return std::nullopt;
       found.scale *= found.cap;
     }
+    if (const Op* const sum = SumWithBias(value, found)) {
+      if (found.cap != 0 || found.scale == 0) return std::nullopt;
+      value = sum->id;
+      found.between.push_back(value);
+    }
     while (true) {  // One of each, in any order.
       const Op* mask = nullptr;
       if (!found.causal && (mask = pass(OpKind::kCausalMask)) != nullptr) {
@@ -157,6 +165,43 @@ class Joiner {
       found.heads_inside = true;
     }
     return Fits(found) ? std::optional(std::move(found)) : std::nullopt;
+  }
+
+  // The only reader of scores [.., heads, rows, columns] if it adds a bias by distance, which it puts into `found`.
+  const Op* SumWithBias(OpId scores, Found& found) const {
+    if (!IsReadOnce(scores)) return nullptr;
+    const Op& sum = op(readers_[scores][0]);
+    if (sum.kind != OpKind::kAdd || is_pinned_[sum.id] != 0 || sum.type != op(scores).type) return nullptr;
+    const OpId other = sum.inputs[sum.inputs[0] == scores ? 1 : 0];
+    found.bias = BiasOf(other, shape(scores), found.matrix_of_bias);
+    return found.bias.has_value() ? &sum : nullptr;
+  }
+
+  // The bias [heads, rows + columns] of which `by_distance` of the prelude has made a tensor [heads, rows, columns]
+  // that repeats it for each row, one place further: t for distances,
+  //   reshape [h, 1, t], broadcast_to [h, r, t], reshape [h, r t], slice from r on, reshape [h, r, t - 1], slice [h, r,
+  //   c]
+  std::optional<OpId> BiasOf(OpId value, const Shape& scores, std::vector<OpId>& chain) const {
+    const size_t rank = scores.size();
+    const int64_t h = scores[rank - 3], r = scores[rank - 2], c = scores[rank - 1], t = r + c;
+    const auto begin = [&](OpId slice) -> const std::vector<int64_t>& {
+      return op(slice).attributes.Get(attribute::kBegin);
+    };
+    for (const OpKind kind :
+         {OpKind::kSlice, OpKind::kReshape, OpKind::kSlice, OpKind::kReshape, OpKind::kBroadcastTo, OpKind::kReshape}) {
+      if (op(value).kind != kind || is_pinned_[value] != 0 || stage_[value] >= 0 || region_[value] >= 0 ||
+          has_role_[value] != 0)
+        return std::nullopt;
+      chain.push_back(value);
+      value = op(value).inputs[0];
+    }
+    const Shape wanted[] = {{h, r, c}, {h, r, t - 1}, {h, r * (t - 1)}, {h, r * t}, {h, r, t}, {h, 1, t}};
+    for (size_t i = 0; i < chain.size(); ++i) {
+      if (shape(chain[i]) != wanted[i]) return std::nullopt;
+    }
+    const bool is_bias = shape(value) == Shape{h, t} && op(value).type.dtype == DType::kF32 &&
+                         begin(chain[0]) == Shape{0, 0, 0} && begin(chain[2]) == Shape{0, r};
+    return is_bias ? std::optional(value) : std::nullopt;
   }
 
   bool Fits(const Found& found) const {
@@ -228,9 +273,13 @@ class Joiner {
 
   void Join(Found found) {
     for (const OpId id : found.between) is_gone_[id] = 1;
+    of_bias_.insert(found.matrix_of_bias.begin(), found.matrix_of_bias.end());
     for (const Operand* operand : {&found.q, &found.k, &found.v}) {
       for (const OpId id : operand->absorbed) is_gone_[id] = 1;
     }
+    std::vector<OpId> others;
+    if (found.bias.has_value()) others.push_back(*found.bias);
+    others.insert(others.end(), found.ranges.begin(), found.ranges.end());
     const auto number = [](bool inside) { return static_cast<int64_t>(inside ? 1 : 0); };
     Op& attention = graph_.ops[found.last];
     attention.kind = OpKind::kAttention;
@@ -240,6 +289,7 @@ class Joiner {
                             {attribute::kWindow, found.window},
                             {attribute::kCap, found.cap},
                             {attribute::kRanges, !found.ranges.empty()},
+                            {attribute::kBiased, found.bias.has_value()},
                             {attribute::kRate, found.rate},
                             {attribute::kKey, std::move(found.key)},
                             {attribute::kHeadsInside,
@@ -255,12 +305,21 @@ class Joiner {
       statistics.name = absl::StrCat(attention.name, ".logsumexp");
       while (!names_.insert(statistics.name).second) absl::StrAppend(&statistics.name, "_");
       statistics.inputs = {found.q.value, found.k.value};
-      statistics.inputs.insert(statistics.inputs.end(), found.ranges.begin(), found.ranges.end());
+      statistics.inputs.insert(statistics.inputs.end(), others.begin(), others.end());
       statistics.attributes = attention.attributes;
       statistics.type.shape.pop_back();
     }
-    attention.inputs.insert(attention.inputs.end(), found.ranges.begin(), found.ranges.end());
+    attention.inputs.insert(attention.inputs.end(), others.begin(), others.end());
     joins_ = true;
+  }
+
+  // What made matrices of biases that nobody reads any more; readers stand behind.
+  void RemoveUnreadBiases() {
+    const auto is_gone = [&](OpId id) { return is_gone_[id] != 0; };
+    for (size_t i = graph_.ops.size(); i-- > 0;) {
+      const OpId id(static_cast<int64_t>(i));
+      if (of_bias_.contains(id) && std::all_of(readers_[id].begin(), readers_[id].end(), is_gone)) is_gone_[id] = 1;
+    }
   }
 
   // Statistics are kept, or made again, as what they belong to.
@@ -290,6 +349,7 @@ class Joiner {
   IdVector<OpId, char> is_gone_;
   absl::flat_hash_set<std::string> names_;
   absl::flat_hash_map<OpId, OpId> statistics_of_;  // By the op of attention that they belong to.
+  absl::flat_hash_set<OpId> of_bias_;              // What lies between a bias and the scores.
   bool joins_ = false;
 };
 

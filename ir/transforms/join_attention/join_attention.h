@@ -1,9 +1,10 @@
 // Attention in a forward graph becomes one op, which targets compute without the matrix of scores:
 //
-//   matmul, scale, scale, tanh, scale, causal_mask, range_mask, softmax, dropout, matmul
+//   matmul, scale, scale, tanh, scale, add, causal_mask, range_mask, softmax, dropout, matmul
 //     ->  attention, attention_logsumexp
 //
-// Scale, the cap (scale, tanh, scale), the masks and dropout may be missing; with dropout there is at most one
+// Scale, the cap (scale, tanh, scale), the sum with a bias by distance (`by_distance` of the prelude), the masks and
+// dropout may be missing; there are not both a cap and a bias; with dropout there is at most one
 // dimension before heads, because kernels number the weights by sample, head, row and column. Transposes that bring
 // heads in front of rows, or the result's back, become a part of it, and so does the repetition of keys and values for
 // the queries of a group: it reads and writes tensors as they lie.

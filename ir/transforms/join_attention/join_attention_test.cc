@@ -26,11 +26,31 @@ struct Variant {
   bool repeats = true;            // Fewer heads are repeated; else there are as many as of queries.
   int64_t window = 0;             // Of the causal mask.
   double cap = 0;                 // 0: none.
+  bool biased = false;            // By distance.
   double rate = 0;                // Of the weights that are dropped.
   bool ranges = false;            // A query sees keys up to a number; all see one, so that nothing is divided by 0.
 };
 
 constexpr int64_t kHeads = 4, kRows = 6, kColumns = 6, kHead = 3;
+
+// As `by_distance` of the prelude makes it.
+OpId MatrixOfBias(GraphBuilder& builder) {
+  constexpr int64_t kDistances = kRows + kColumns;
+  OpId x = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{kHeads, kDistances}}}, "bias");
+  const auto reshaped = [&](const Shape& shape, const char* name) {
+    x = builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, shape}}, name);
+  };
+  const auto sliced = [&](const Ints& begin, const Ints& end, const char* name) {
+    x = builder.Add(OpKind::kSlice, {x}, {{attribute::kBegin, begin}, {attribute::kEnd, end}}, name);
+  };
+  reshaped({kHeads, 1, kDistances}, "bias.row");
+  x = builder.Add(OpKind::kBroadcastTo, {x}, {{attribute::kShape, Shape{kHeads, kRows, kDistances}}}, "bias.rows");
+  reshaped({kHeads, kRows * kDistances}, "bias.line");
+  sliced({0, kRows}, {kHeads, kRows * kDistances}, "bias.shifted");
+  reshaped({kHeads, kRows, kDistances - 1}, "bias.shifted_rows");
+  sliced({0, 0, 0}, {kHeads, kRows, kColumns}, "bias.matrix");
+  return x;
+}
 
 // Attention of parameters, and a loss.
 Graph Model(const Variant& variant) {
@@ -60,6 +80,7 @@ Graph Model(const Variant& variant) {
     scores = builder.Add(OpKind::kTanh, {scores}, {}, "bent");
     scores = builder.Add(OpKind::kScale, {scores}, {{attribute::kFactor, variant.cap}}, "capped");
   }
+  if (variant.biased) scores = builder.Add(OpKind::kAdd, {scores, MatrixOfBias(builder)}, {}, "biased");
   if (variant.causal) {
     scores = builder.Add(OpKind::kCausalMask, {scores},
                          {{attribute::kFill, variant.fill}, {attribute::kWindow, variant.window}}, "masked");
@@ -137,6 +158,23 @@ TEST(JoinAttention, TakesCapsWindowsAndRanges) {
   EXPECT_EQ(attention.inputs[5], *graph.Find("end"));
   EXPECT_EQ(CountOf(graph, OpKind::kTanh) + CountOf(graph, OpKind::kRangeMask), 0);
   EXPECT_EQ(Joined({.fill = -1, .ranges = true}), Model({.fill = -1, .ranges = true})) << "such a score has a weight";
+}
+
+TEST(JoinAttention, TakesABiasByDistance) {
+  const Graph graph = Joined({.biased = true, .ranges = true});
+  EXPECT_TRUE(VerifyGraph(graph).empty());
+  const Op& attention = graph.op(*graph.Find("mixed.back"));
+  ASSERT_EQ(attention.kind, OpKind::kAttention);
+  ASSERT_EQ(attention.inputs.size(), 7u);
+  EXPECT_EQ(attention.inputs[4], *graph.Find("bias"));
+  EXPECT_FALSE(graph.Find("bias.matrix").has_value());
+  EXPECT_FALSE(graph.Find("bias.row").has_value());
+  EXPECT_EQ(Joined({.cap = 2, .biased = true}), Model({.cap = 2, .biased = true}));
+  // What others read, too, stays for them.
+  Graph watched = Model({.biased = true});
+  watched.looks.push_back({.kind = LookKind::kPrint, .value = *watched.Find("bias.rows"), .name = "rows"});
+  Pins none;
+  EXPECT_EQ(JoinAttention(watched, {.largest_head = 128}, none), watched);
 }
 
 TEST(JoinAttention, TakesDropout) {
@@ -237,6 +275,7 @@ TEST(JoinAttention, AStepIsTheSame) {
         if (groups == 2) variant.ranges = true;
         if (groups == 4) variant.window = 2;
         if (groups != 2) variant.rate = 0.3;
+        variant.biased = groups == 1;
         const Graph a = *Differentiate(Model(variant), TestOptimizer());
         const Graph b = *Differentiate(Joined(variant), TestOptimizer());
         EXPECT_TRUE(VerifyGraph(b).empty());

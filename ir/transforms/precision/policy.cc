@@ -40,6 +40,11 @@ IdVector<OpId, uint8_t> KeptInF32(const Graph& graph) {
   return kept;
 }
 
+bool ReadsInF32(const Op& op, size_t input) {
+  const OpDefinition& definition = DefinitionOf(op);
+  return definition.reads_in_f32 != nullptr && definition.reads_in_f32(op.attributes, input, op.inputs.size());
+}
+
 // The values that all their readers take in 16 bits, products or what moves elements for these.
 IdVector<OpId, uint8_t> ReadIn16Bits(const Graph& graph) {
   IdVector<OpId, uint8_t> read(graph.ops.size(), 0);
@@ -51,9 +56,10 @@ IdVector<OpId, uint8_t> ReadIn16Bits(const Graph& graph) {
       return definition.op_class == OpClass::kMovement && reader.inputs.size() == 1 && read[reader.id] != 0;
     }
     if (!IsProduct(reader)) return false;
-    const std::optional<int> statistics = definition.statistics;
-    return !statistics.has_value() || static_cast<size_t>(*statistics) >= reader.inputs.size() ||
-           reader.inputs[static_cast<size_t>(*statistics)] != value;
+    for (size_t i = 0; i < reader.inputs.size(); ++i) {
+      if (reader.inputs[i] == value && ReadsInF32(reader, i)) return false;
+    }
+    return true;
   };
   for (size_t i = graph.ops.size(); i-- > 0;) {
     const OpId value(static_cast<int64_t>(i));
@@ -100,12 +106,12 @@ class Chooser {
       case Treatment::kProduct:
         return All(op, narrow_, kept_[op.id] != 0 ? DType::kF32 : narrow_);
       case Treatment::kGradient:
-        return All(op, narrow_, DType::kF32);
       case Treatment::kRounded: {
-        Types16 types = All(op, narrow_, narrow_);
-        const std::optional<int> statistics = DefinitionOf(op).statistics;
-        if (statistics.has_value() && static_cast<size_t>(*statistics) < types.reads.size())
-          types.reads[static_cast<size_t>(*statistics)] = DType::kF32;
+        const bool rounds = DefinitionOf(op).treatment == Treatment::kRounded;
+        Types16 types = All(op, narrow_, rounds ? narrow_ : DType::kF32);
+        for (size_t i = 0; i < types.reads.size(); ++i) {
+          if (ReadsInF32(op, i)) types.reads[i] = DType::kF32;
+        }
         return types;
       }
       case Treatment::kFollow:

@@ -202,7 +202,7 @@ class AttentionPiece {
         inputs_(inputs),
         k_(RowsOf(inputs.k, shape.k, batch, key_head)),
         v_(RowsOf(inputs.v, shape.v, batch, key_head)),
-        score_scale_(shape.cap == 0.0f ? shape.scale : 1.0f),
+        score_scale_(shape.cap == 0.0f && shape.bias.values == nullptr ? shape.scale : 1.0f),
         seen_(KeysSeen()),
         draws_(draws),
         my_(blocks) {}
@@ -224,10 +224,11 @@ class AttentionPiece {
     }
   }
 
-  // Gradient is T, or float for sums that are added up later. A gradient without rows is not computed.
+  // Gradient is T, or float for sums that are added up later. A gradient without rows is not computed. To `dbias`
+  // [heads of the key head, distances], if it is not null, the piece adds its part.
   template <typename Gradient>
-  void Gradients(T* dq, Block<Gradient> dk, Block<Gradient> dv) const {
-    const Wanted wanted = {dq != nullptr, dk.data != nullptr, dv.data != nullptr};
+  void Gradients(T* dq, Block<Gradient> dk, Block<Gradient> dv, float* dbias) const {
+    const Wanted wanted = {dq != nullptr, dk.data != nullptr, dv.data != nullptr, dbias};
     for (int64_t key = 0; key == 0 || key < shape_.columns; key += kGroup) {
       PackTransposed(k_, key, my_.keys);
       PackTransposed(v_, key, my_.values);
@@ -268,6 +269,7 @@ class AttentionPiece {
     bool dq;
     bool dk;
     bool dv;
+    float* dbias;
   };
 
   // What a query sees without its range. Neither end decreases from row to row.
@@ -440,16 +442,45 @@ class AttentionPiece {
     });
   }
 
-  // Scores of a tile and a panel: rows of the tile times keys, between the caps if there is one. They are to be
-  // multiplied by score_scale_.
-  void ScoresOf(const Tile& tile, int64_t keys, LeftFactor<Word<T>> query, const Word<T>* panel, float* scores) const {
+  // Scores of a tile and a panel whose first key is `first`: rows of the tile times keys, between the caps if there is
+  // one. They are to be multiplied by score_scale_.
+  void ScoresOf(const Tile& tile, int64_t first, int64_t keys, LeftFactor<Word<T>> query, const Word<T>* panel,
+                float* scores) const {
     MultiplyByPanel(tile, keys, query, panel, scores);
+    if (shape_.bias.values != nullptr) AddBias(tile, first, keys, scores);
     if (shape_.cap == 0.0f) return;
     const float inner = shape_.scale / shape_.cap;
     const float cap = shape_.cap;
     for (int64_t i = 0; i < tile.rows; ++i) {
       float* const row = scores + i * kAttentionTile;
       ForEachVector(Padded<T>(keys), [=](int64_t j) { Store(TanhOf(Load(row + j) * inner) * cap, row + j); });
+    }
+  }
+
+  // Where the bias of row `i` of the tile and key `first` is, in an array [heads, distances] that begins at head
+  // `first_head`.
+  int64_t BiasAt(const Tile& tile, int64_t i, int64_t first, int64_t first_head) const {
+    return (tile.head - first_head) * shape_.bias.distances + shape_.bias.first + first - (tile.row + i);
+  }
+  void AddBias(const Tile& tile, int64_t first, int64_t keys, float* scores) const {
+    const float scale = shape_.scale;
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      float* const row = scores + i * kAttentionTile;
+      const float* const bias = shape_.bias.values + BiasAt(tile, i, first, 0);
+#pragma omp simd
+      for (int64_t j = 0; j < keys; ++j) row[j] = row[j] * scale + bias[j];
+    }
+  }
+  // `gradients`: by scale q k^T, as WeighPanel leaves them for keys, times the scale.
+  void AddBiasGradient(const Tile& tile, int64_t first, int64_t keys, const void* gradients, float* dbias) const {
+    using Element = std::conditional_t<kIsTurned, T, float>;
+    const float per_scale = 1.0f / shape_.scale;
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      const auto* const row =
+          reinterpret_cast<const Element*>(static_cast<const float*>(gradients) + i * kAttentionTile);
+      float* const to = dbias + BiasAt(tile, i, first, first_head_);
+#pragma omp simd
+      for (int64_t j = 0; j < keys; ++j) to[j] += static_cast<float>(row[j]) * per_scale;
     }
   }
 
@@ -473,8 +504,8 @@ class AttentionPiece {
       std::fill_n(my_.sum + tile.kept_row, kAttentionTile, 0.0f);
     }
     const LeftFactor<Word<T>> query = AlongRows(RowsOfTile(inputs_.q, shape_.q, tile), tile.rows, my_.query);
-    ForEachPanel(tile, [&](int64_t panel, int64_t, int64_t keys) {
-      ScoresOf(tile, keys, query, my_.keys + panel * my_.panel_words, my_.scores + panel * kSquare);
+    ForEachPanel(tile, [&](int64_t panel, int64_t first, int64_t keys) {
+      ScoresOf(tile, first, keys, query, my_.keys + panel * my_.panel_words, my_.scores + panel * kSquare);
     });
     for (int64_t i = 0; i < tile.rows; ++i) {
       const float shrinks = UpdateLargest(tile, i);
@@ -668,7 +699,7 @@ class AttentionPiece {
         wanted.dv ? KeyFactorOf(gradient_rows, gradient, tile.rows, my_.gradient_by_pairs) : KeyFactor{};
     TakeDelta(tile);
     ForEachPanel(tile, [&](int64_t panel, int64_t first, int64_t keys) {
-      ScoresOf(tile, keys, query, my_.keys + panel * my_.panel_words, my_.scores);
+      ScoresOf(tile, first, keys, query, my_.keys + panel * my_.panel_words, my_.scores);
       MultiplyByPanel(tile, keys, gradient, my_.values + panel * my_.panel_words, my_.by_weights);
       const bool drops = draws_.IsNeeded();
       KeptWeights kept;
@@ -678,6 +709,7 @@ class AttentionPiece {
       }
       if (shape_.cap != 0.0f) BendGradients(tile, keys);
       const Factors factors = WeighPanel(tile, first, keys);
+      if (wanted.dbias != nullptr) AddBiasGradient(tile, first, keys, factors.gradients_by_keys, wanted.dbias);
       if (drops && wanted.dv) DropFactor(tile, keys, kept);
       const int64_t at = panel * my_.width * kAttentionTile;
       const bool adds = (started >> panel & 1u) != 0;
@@ -829,14 +861,50 @@ class PartialGradient {
   WorkspaceVector<float> parts_;
 };
 
+// The gradient of the bias, of which each piece has its own part until they are added up.
+class PartialBias {
+ public:
+  PartialBias(const AttentionShape& shape, int64_t pieces)
+      : shape_(shape),
+        pieces_(pieces),
+        parts_(static_cast<size_t>(shape.bias.gradient == nullptr ? 0 : shape.batch * pieces * Elements()), 0.0f) {}
+
+  // [heads of the key head, distances]
+  float* Part(int64_t batch, int64_t key_head, int64_t piece) {
+    if (shape_.bias.gradient == nullptr) return nullptr;
+    const int64_t group = shape_.heads / shape_.key_heads;
+    return parts_.data() + (batch * pieces_ + piece) * Elements() + key_head * group * shape_.bias.distances;
+  }
+
+  void AddUp() {
+    if (shape_.bias.gradient == nullptr) return;
+    const int64_t elements = Elements();
+#pragma omp parallel for
+    for (int64_t i = 0; i < elements; ++i) {
+      float sum = 0.0f;
+      for (int64_t part = 0; part < shape_.batch * pieces_; ++part)
+        sum += parts_[static_cast<size_t>(part * elements + i)];
+      shape_.bias.gradient[i] = sum;
+    }
+  }
+
+ private:
+  int64_t Elements() const { return shape_.heads * shape_.bias.distances; }
+
+  const AttentionShape& shape_;
+  const int64_t pieces_;
+  WorkspaceVector<float> parts_;
+};
+
 template <typename T>
 void GradientsByPieces(const AttentionShape& shape, const AttentionInputs<T>& inputs, const AttentionResults& results,
-                       int64_t pieces, T* dq, T* dk, T* dv) {
+                       int64_t pieces, PartialBias& bias, T* dq, T* dk, T* dv) {
   PartialGradient<T> keys(shape, shape.dk, pieces, dk);
   PartialGradient<T> values(shape, shape.dv, pieces, dv);
   ForEachPiece<T>(shape, inputs, results,
                   [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t number) {
-                    piece.Gradients(dq, keys.Part(batch, key_head, number), values.Part(batch, key_head, number));
+                    piece.Gradients(dq, keys.Part(batch, key_head, number), values.Part(batch, key_head, number),
+                                    bias.Part(batch, key_head, number));
                   });
   keys.AddUp();
   values.AddUp();
@@ -856,18 +924,23 @@ template <typename T>
 void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* out,
                        const float* logsumexp, const T* dout, std::common_type_t<T>* dq, std::common_type_t<T>* dk,
                        std::common_type_t<T>* dv) {
-  const AttentionResults results = {.dq = dq != nullptr, .dk = dk != nullptr, .dv = dv != nullptr};
+  const AttentionResults results = {
+      .dq = dq != nullptr, .dk = dk != nullptr, .dv = dv != nullptr, .bias = shape.bias.gradient != nullptr};
   if (!results.AreGradients()) return;
   CountFlops(kGradientOverForward * FlopsOf(shape));
   const AttentionInputs<T> inputs = {q, k, v, out, logsumexp, dout};
   const int64_t pieces = PiecesOfQueries(shape).of_key_head;
+  PartialBias bias(shape, pieces);
   if (pieces == 1) {
-    return ForEachPiece<T>(
-        shape, inputs, results, [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t) {
-          piece.Gradients(dq, RowsOf(dk, shape.dk, batch, key_head), RowsOf(dv, shape.dv, batch, key_head));
-        });
+    ForEachPiece<T>(shape, inputs, results,
+                    [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t number) {
+                      piece.Gradients(dq, RowsOf(dk, shape.dk, batch, key_head), RowsOf(dv, shape.dv, batch, key_head),
+                                      bias.Part(batch, key_head, number));
+                    });
+  } else {
+    GradientsByPieces(shape, inputs, results, pieces, bias, dq, dk, dv);
   }
-  GradientsByPieces(shape, inputs, results, pieces, dq, dk, dv);
+  bias.AddUp();
 }
 
 #define CLEAVE_ATTENTION_OF(T)                                                                                 \

@@ -42,8 +42,9 @@ struct AttentionResults {
   bool dq = false;
   bool dk = false;
   bool dv = false;
+  bool bias = false;  // Its gradient.
 
-  bool AreGradients() const { return dq || dk || dv; }
+  bool AreGradients() const { return dq || dk || dv || bias; }
 };
 
 // Parts of a piece of memory, in words of 32 bits. Without memory it only counts.

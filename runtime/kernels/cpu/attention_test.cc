@@ -126,7 +126,7 @@ std::vector<int64_t> WorkspaceOf(const AttentionShape& sizes) {
   std::thread([&] {
     const AttentionShape shape = InOrder(sizes);
     AttentionValues<T> values = AttentionValues<T>::RandomOf(shape);
-    const auto [q, k, v, dout, ranges] = values;
+    const auto [q, k, v, dout, bias, ranges] = values;
     std::vector<T> out = q, dq = q, dk = k, dv = v;
     std::vector<float> logsumexp(static_cast<size_t>(shape.batch * shape.heads * shape.rows));
     Attention(shape, q.data(), k.data(), v.data(), out.data(), logsumexp.data());
@@ -159,7 +159,7 @@ TEST(AttentionOnCpu, WhatIsNotANumberStaysSo) {
   q[2] = std::numeric_limits<float>::quiet_NaN();
   AttentionTensors<float> tensors(shape, Lying::kHeadsOutside, {q, ones, ones, ones});
   tensors.Forward();
-  const auto [dq, dk, dv] = tensors.AllGradients();
+  const auto [dq, dk, dv, dbias] = tensors.AllGradients();
   for (size_t i = 0; i < 6; ++i) {
     const bool is_second = i / 2 == 1;
     EXPECT_EQ(std::isnan(tensors.out()[i]), is_second) << i;

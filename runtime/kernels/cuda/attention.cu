@@ -119,12 +119,27 @@ struct Score {
   float value;
   float slope;
 
-  __device__ Score(float product, float scale, float cap) : value(scale * product), slope(scale) {
-    if (cap == 0.0f) return;
-    const float share = tanhf(value / cap);
-    value = cap * share;
-    slope *= 1.0f - share * share;
+  __device__ Score(float product, float bias, float scale, float cap) : value(scale * product), slope(scale) {
+    if (cap != 0.0f) {
+      const float share = tanhf(value / cap);
+      value = cap * share;
+      slope *= 1.0f - share * share;
+    }
+    value += bias;
   }
+};
+
+// The bias of a query by key.
+class BiasOfRow {
+ public:
+  __device__ BiasOfRow(const AttentionBias& bias, int64_t head, int64_t row)
+      : values_(bias.values == nullptr ? nullptr : bias.values + head * bias.distances + bias.first - row) {}
+
+  // REQUIRES: the query sees the key.
+  __device__ float At(int64_t column) const { return values_ == nullptr ? 0.0f : values_[column]; }
+
+ private:
+  const float* values_;
 };
 
 // Which weights are kept.
@@ -154,9 +169,10 @@ template <int kTile>
 class RunningRow {
  public:
   // Takes a tile of products of queries and keys, whose first column is `column`. `seen`: what the row sees.
-  __device__ void Add(const float* products, int pitch, const AttentionShape& shape, const Span& seen, int64_t column) {
+  __device__ void Add(const float* products, int pitch, const AttentionShape& shape, const BiasOfRow& bias,
+                      const Span& seen, int64_t column) {
     const float* const mine = products + Row() * pitch;
-    const auto score = [&](int j) { return Score(mine[j], shape.scale, shape.cap).value; };
+    const auto score = [&](int j) { return Score(mine[j], bias.At(column + j), shape.scale, shape.cap).value; };
     float largest = largest_;
     for (int j = Part(); j < kTile; j += kThreadsPerRow<kTile>) {
       if (seen.Has(column + j)) largest = LargerOf(largest, score(j));
@@ -278,10 +294,11 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, flo
   const Span seen = sight.Of(place.first + mine);
 
   LoadTile<T, kHead>(RowsOf(all.q, shape.q, place.batch, place.head), place.first, shape.rows, head, own);
+  const BiasOfRow bias(shape.bias, place.head, place.first + mine);
   RunningRow<kTile> running;
   for (int64_t column = FirstTile(columns, kTile); column < columns.end; column += kTile) {
     ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
-    running.Add(scores, Size::kScorePitch, shape, seen, column);
+    running.Add(scores, Size::kScorePitch, shape, bias, seen, column);
   }
   const float largest = running.largest();
   const float sum = running.Sum();
@@ -300,9 +317,11 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, flo
     ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
     LoadTile<T, kHead>(values, column, shape.columns, head, other);
     ForEachOfRow<kTile>([&](int j) {
-      const Score score(scores[mine * Size::kScorePitch + j], shape.scale, shape.cap);
       float weight = 0.0f;
-      if (seen.Has(column + j)) weight = Exp(score.value - largest) * inverse_sum * keeper.At(first_weight, column + j);
+      if (seen.Has(column + j)) {
+        const Score score(scores[mine * Size::kScorePitch + j], bias.At(column + j), shape.scale, shape.cap);
+        weight = Exp(score.value - largest) * inverse_sum * keeper.At(first_weight, column + j);
+      }
       weights[mine * Size::kWeightPitch + j] = T(weight);
     });
     __syncthreads();
@@ -386,6 +405,7 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   const Span seen = sight.Of(place.first + mine);
   const Keeper keeper(shape.dropout, all.key);
   const int64_t first_weight = shape.dropout.FirstOfRow(place.batch, place.head, place.first + mine);
+  const BiasOfRow bias(shape.bias, place.head, place.first + mine);
   for (int64_t column = FirstTile(columns, kTile); column < columns.end; column += kTile) {
     __syncthreads();
     ScoresWith<T, kHead>(own_gradient, values, column, shape.columns, head, other, weighed);
@@ -394,8 +414,8 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
       const int at = mine * Size::kScorePitch + j;
       Weight weight;
       if (seen.Has(column + j)) {
-        weight =
-            Weight(Score(scores[at], shape.scale, shape.cap), weighed[at], row, keeper.At(first_weight, column + j));
+        weight = Weight(Score(scores[at], bias.At(column + j), shape.scale, shape.cap), weighed[at], row,
+                        keeper.At(first_weight, column + j));
       }
       gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
     });
@@ -453,7 +473,8 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
         Weight weight;
         if (sight.Of(first + j).Has(place.first + mine)) {
           const int64_t first_weight = shape.dropout.FirstOfRow(place.batch, query_head, first + j);
-          weight = Weight(Score(scores[at], shape.scale, shape.cap), weighed[at], row,
+          const float bias = BiasOfRow(shape.bias, query_head, first + j).At(place.first + mine);
+          weight = Weight(Score(scores[at], bias, shape.scale, shape.cap), weighed[at], row,
                           keeper.At(first_weight, place.first + mine));
         }
         weights[mine * Size::kWeightPitch + j] = T(weight.weight);
@@ -470,6 +491,76 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
   }
   if (dv != nullptr) {
     value_result.Store(scores, RowsOf(dv, shape.dv, place.batch, place.head), place.first, shape.columns, head);
+  }
+}
+
+// The gradient of the bias by one sample, [batch, heads, distances]: a block for each of its rows, which takes the
+// tiles of scores one after another and adds up each diagonal of a tile by one thread, so that the order is always the
+// same.
+template <typename T, int kHead>
+__global__ void __launch_bounds__(kThreads) GradientBias(Operands<T> all, float* of_samples) {
+  using Size = Sizes<T, kHead>;
+  constexpr int kTile = Size::kTile;
+  TileMemory<T, kHead> tiles;
+  T* const own = tiles.Tile();
+  T* const own_gradient = tiles.Tile();
+  T* const other = tiles.Tile();
+  float* const scores = tiles.Scores();
+  float* const weighed = tiles.Scores();
+  const AttentionShape& shape = all.shape;
+  const int head = static_cast<int>(shape.head);
+  const int64_t batch = blockIdx.x / shape.heads;
+  const int64_t query_head = blockIdx.x % shape.heads;
+  const Sight sight(shape, batch);
+  const Keeper keeper(shape.dropout, all.key);
+  const int64_t key_head = query_head / all.HeadsPerKeyHead();
+  const Rows<const T> keys = RowsOf(all.k, shape.k, batch, key_head);
+  const Rows<const T> values = RowsOf(all.v, shape.v, batch, key_head);
+  const int64_t distances = shape.bias.distances;
+  float* const sums = of_samples + blockIdx.x * distances;
+  for (int64_t i = threadIdx.x; i < distances; i += kThreads) sums[i] = 0.0f;
+  const int mine = RunningRow<kTile>::Row();
+  for (int64_t first = 0; first < shape.rows; first += kTile) {
+    __syncthreads();
+    LoadTile<T, kHead>(RowsOf(all.q, shape.q, batch, query_head), first, shape.rows, head, own);
+    LoadTile<T, kHead>(RowsOf(all.dout, shape.dout, batch, query_head), first, shape.rows, head, own_gradient);
+    const RowFactors row(all, all.FirstQuery(batch, query_head), first + mine);
+    const Span columns = sight.OfRows(first, kTile);
+    const Span seen = sight.Of(first + mine);
+    const int64_t first_weight = shape.dropout.FirstOfRow(batch, query_head, first + mine);
+    const BiasOfRow bias(shape.bias, query_head, first + mine);
+    for (int64_t column = FirstTile(columns, kTile); column < columns.end; column += kTile) {
+      __syncthreads();
+      ScoresWith<T, kHead>(own_gradient, values, column, shape.columns, head, other, weighed);
+      ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
+      ForEachOfRow<kTile>([&](int j) {
+        const int at = mine * Size::kScorePitch + j;
+        float gradient = 0.0f;
+        if (seen.Has(column + j)) {
+          const float weight = Exp(shape.scale * scores[at] + bias.At(column + j) - row.logsumexp);
+          gradient = weight * (weighed[at] * keeper.At(first_weight, column + j) - row.delta);
+        }
+        weighed[at] = gradient;
+      });
+      __syncthreads();
+      for (int d = 1 - kTile + static_cast<int>(threadIdx.x); d < kTile; d += kThreads) {
+        const int64_t at = shape.bias.first + column - first + d;
+        if (at < 0 || at >= distances) continue;
+        float sum = 0.0f;
+        for (int i = d < 0 ? -d : 0; i < kTile && i + d < kTile; ++i) sum += weighed[i * Size::kScorePitch + i + d];
+        sums[at] += sum;
+      }
+    }
+  }
+}
+
+// Adds up what GradientBias has written.
+__global__ void __launch_bounds__(kThreads)
+    AddUpSamples(const float* of_samples, int64_t samples, int64_t elements, float* sums) {
+  for (int64_t i = FirstElement(); i < elements; i += ElementStride()) {
+    float sum = 0.0f;
+    for (int64_t sample = 0; sample < samples; ++sample) sum += of_samples[sample * elements + i];
+    sums[i] = sum;
   }
 }
 
@@ -534,6 +625,8 @@ void AttentionGradientByTiles(const AttentionShape& shape, const T* q, const T* 
   const int64_t queries = shape.batch * shape.heads * shape.rows;
   ScratchLayout layout;
   const int64_t place = layout.Add<float>(queries);
+  const int64_t biases = shape.bias.gradient == nullptr ? 0 : shape.heads * shape.bias.distances;
+  const int64_t place_of_biases = layout.Add<float>(shape.batch * biases);
   const ScratchMemory scratch(layout);
   float* const delta = scratch.At<float>(place);
   Launch(DeltaOfRows<T>, LaunchShape{.blocks = (queries + kWarps - 1) / kWarps, .threads = kThreads}, shape, out, dout,
@@ -549,7 +642,16 @@ void AttentionGradientByTiles(const AttentionShape& shape, const T* q, const T* 
       Launch(GradientKeyValue<T, kHead>, BlocksFor<T, kHead>(shape.batch * shape.key_heads, shape.columns, 4, 2, 2),
              operands, dk, dv);
     }
+    if (biases > 0) {
+      // A block for each sample and head, as if each had one row.
+      Launch(GradientBias<T, kHead>, BlocksFor<T, kHead>(shape.batch * shape.heads, 1, 3, 2, 0), operands,
+             scratch.At<float>(place_of_biases));
+    }
   });
+  if (biases > 0) {
+    Launch(AddUpSamples, ForElements(biases), scratch.At<float>(place_of_biases), shape.batch, biases,
+           shape.bias.gradient);
+  }
 }
 
 #define CLEAVE_ATTENTION_OF(T)                                                                                        \

@@ -82,6 +82,7 @@ std::string RefusalOf(const SdpaCall& call) {
   if (shape.causal && shape.first_row < 0) return "some queries see no key";
   if (shape.first != nullptr) return "each query has a range of keys";
   if (shape.cap != 0.0f) return "scores are between caps";
+  if (shape.bias.values != nullptr) return "scores have a bias by distance";
   if (shape.dropout.rate != 0.0f) return "weights are dropped by numbers of another generator";
   if (shape.window > 0 && !IsDiagonal(shape)) return "the window is not beside the diagonal";
   return "";
