@@ -436,6 +436,35 @@ TEST(FrontendTest, SameTextSameModule) {
   EXPECT_NE(AnalyzeBody(body).module->graph.hash, AnalyzeBody(body + " ").module->graph.hash);
 }
 
+TEST(PreludeTest, LinearCrossEntropyIsThatOfAllLogits) {
+  const auto loss_of = [](const std::string& loss) {
+    const Analyzed analyzed = AnalyzeText(
+        "model M() {\n  input x: f32[2, 5, 3];\n  param weight: f32[4, 3] = ones();\n  input label: i32[2, 5];\n"
+        "  loss " +
+        loss + ";\n}\ntrain M { data = synthetic(); }");
+    EXPECT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+    const ir::Graph& graph = analyzed.module->graph;
+    ir::SourceValues sources;
+    for (const ir::Op& op : graph.ops) {
+      if (op.kind == ir::OpKind::kInput || op.kind == ir::OpKind::kParameter) {
+        ir::Tensor& tensor = sources[op.id] = ir::Zeros(op.type.shape);
+        for (size_t i = 0; i < tensor.values.size(); ++i)
+          tensor.values[i] = op.name == "label" ? std::vector<double>{3, 0, -100, 1, 2}[i % 5]
+                                                : std::sin(static_cast<double>(i) + op.name.size());
+      }
+    }
+    return ir::InterpretGraph(graph, sources, 1)[*graph.loss].values[0];
+  };
+  const std::string of_all =
+      "cross_entropy_ignoring(soft_cap(matmul(x, weight, transpose_b = true), 1.5), label, "
+      "label_smoothing = 0.1)";
+  for (const char* const parts : {"1", "2", "5"}) {
+    EXPECT_NEAR(loss_of(std::string("linear_cross_entropy(x, weight, label, parts = ") + parts +
+                        ", cap = 1.5, label_smoothing = 0.1)"),
+                loss_of(of_all), 1e-12);
+  }
+}
+
 // Against PyTorch: log_softmax, gather and logsigmoid in double.
 TEST(PreludeTest, LossesOfPreferences) {
   const Analyzed analyzed = AnalyzeText(

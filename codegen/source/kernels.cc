@@ -206,10 +206,17 @@ void EmitJointCall(Emission& emission, const ir::JointCall& joint, cpp::Code& co
 
 void EmitAccumulatedProduct(Emission& emission, const ir::AccumulatedProduct& product, cpp::Code& code) {
   const ir::ValueId sum = ir::Writes(emission.step(product.sum)).front();
+  const ir::Compute* const add = ir::ComputeOf(emission.step(product.sum));
   Announce(emission, {product.product, product.sum}, "", code);
   Watch(emission, product.sum, sum, code);
-  WriteCalls(emission, emission.step(product.product), emission.names[sum], std::nullopt, IsFirstMicroBatch(emission),
-             code);
+  if (add != nullptr) {
+    const ir::ValueId part = ir::ComputeOf(emission.step(product.product))->output;
+    const ir::ValueId other = add->inputs[add->inputs[0] == part ? 1 : 0];
+    if (!emission.storage.SameBuffer(other, sum))
+      code.Do(cpp::Call("Copy", {emission.names[other], emission.sizes.Count(sum).Value(), emission.names[sum]}));
+  }
+  WriteCalls(emission, emission.step(product.product), emission.names[sum], std::nullopt,
+             add != nullptr ? cpp::Bool(false) : IsFirstMicroBatch(emission), code);
 }
 
 std::set<std::string> KernelHeaders(const ir::Program& program) {

@@ -585,6 +585,13 @@ class Writer {
       Line("input mask: f32[batch];");
       terms.push_back(absl::StrCat("masked_mean(reduce_mean(square(", rows->name, "), axes = 1), relu(mask) + 0.1)"));
     }
+    const Value* places = Find([&](const Value& value) { return value.rank() == 3 && value.shape[0] == batch_; });
+    if (!is_manual_ && places != nullptr && Chance(2)) {
+      Line(absl::StrCat("input labels: i32[batch, ", places->shape[1], "];"));
+      terms.push_back(absl::StrCat("linear_cross_entropy(", places->name, ", ", Parameter({5, places->last()}),
+                                   ", labels, parts = ", Between(1, places->shape[1]), ", ignore = 2",
+                                   Chance(2) ? ", cap = 1.5" : "", ")"));
+    }
     // Some parameter is needed.
     const Value first = values_.front();
     const std::string weight = Parameter({first.last()});

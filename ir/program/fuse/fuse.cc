@@ -237,8 +237,8 @@ class Fuser {
     int last = 0;
   };
 
-  // The product at step `i` with its only reader, in the same phase: the op that adds a bias to it, or its sum over
-  // micro-batches.
+  // The product at step `i` with its only reader, in the same phase: the op that adds a bias to it, its sum over
+  // micro-batches, or its sum with another value.
   std::optional<Product> ProductAt(int i) const {
     const Compute* product = ComputeOf(StepAt(i));
     if (product == nullptr || DefinitionOf(product->kind).op_class != OpClass::kProduct) return std::nullopt;
@@ -248,7 +248,7 @@ class Fuser {
     if (TakesBias(*product, StepAt(next))) {
       return Product{.action = MatMulWithBias{.matmul = i, .bias_add = next}, .last = next};
     }
-    if (AddsUp(*product, StepAt(next))) {
+    if (IsAccumulated(*product) && (AddsUp(StepAt(next)) || AddsTo(product->output, next))) {
       return Product{.action = AccumulatedProduct{.product = i, .sum = next}, .last = next};
     }
     return std::nullopt;
@@ -260,12 +260,31 @@ class Fuser {
            bias_add->inputs[0] == matmul.output;
   }
 
-  bool AddsUp(const Compute& product, const Step& reader) const {
-    const Collective* sum = std::get_if<Collective>(&reader.action);
-    if (sum == nullptr || !IsSumOverTime(program_, *sum) || sum->reduction != Reduction::kSum) return false;
+  // Whether its call can add it to what is there.
+  bool IsAccumulated(const Compute& product) const {
     if (program_.value(product.output).type.dtype != DType::kF32) return false;
     const std::vector<KernelCall> calls = CallsOf(program_, product);
     return calls.size() == 1 && !calls.front().accumulating.empty() && calls.front().repetitions.dimensions.empty();
+  }
+
+  bool AddsUp(const Step& reader) const {
+    const Collective* sum = std::get_if<Collective>(&reader.action);
+    return sum != nullptr && IsSumOverTime(program_, *sum) && sum->reduction == Reduction::kSum;
+  }
+
+  // Whether step `reader` adds the value to another one that a step of the same pass has made for it alone.
+  bool AddsTo(ValueId value, int reader) const {
+    const Compute* const sum = ComputeOf(StepAt(reader));
+    if (sum == nullptr || sum->kind != OpKind::kAdd) return false;
+    const ValueId other = sum->inputs[sum->inputs[0] == value ? 1 : 0];
+    const Value& whole = program_.value(sum->output);
+    for (const ValueId part : {value, other}) {
+      const bool is_alike = program_.value(part).type == whole.type && program_.value(part).layout == whole.layout;
+      if (!is_alike || fusion_.in_blocks.contains(part)) return false;
+    }
+    const int stage = fusion_.written_by[other];
+    return stage >= 0 && readers_.OnlyOnce(other, reader) &&
+           RunsWith(StepAt(StepsOf(fusion_.stages[static_cast<size_t>(stage)]).front()), StepAt(reader));
   }
 
   void FindInsideValues() {

@@ -4,6 +4,7 @@
 //   h1.matmul, h1.bias_add                          -> MatMulWithBias
 //   w.momentum' = 0.9 * w.momentum + g; w' = w - lr * w.momentum'   (four ops) -> FusedLoop
 //   w.grad, and its sum over micro-batches          -> AccumulatedProduct
+//   w.grad_1, and its sum with w.grad_0             -> AccumulatedProduct
 //   y.grad_x, y.scale.grad, y.shift.grad            -> JointCall
 //
 // Chains of different layers that share nothing stay apart, and so do updates of different parameters. Only neighbours
@@ -48,7 +49,8 @@ struct MatMulWithBias {
   bool operator==(const MatMulWithBias&) const = default;
 };
 
-// A product that is added to the sum over micro-batches, of which it is a part. Only the sum is stored.
+// A product that is added to the sum of which it is a part: that over micro-batches, or an `add` whose other input
+// nothing else reads. Only the sum is stored; where a product is added, in the place of that other input if it can be.
 struct AccumulatedProduct {
   int product = 0;
   int sum = 0;

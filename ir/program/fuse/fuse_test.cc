@@ -241,6 +241,44 @@ TEST(Fuse, ProductsAddToSumsOverMicroBatches) {
   EXPECT_EQ(storage.root[Named(program, "h1.weight.grad.total")], Named(program, "h1.weight.grad.total"));
 }
 
+// a b + c d: the second product is added where the first one is, if nothing else reads that.
+TEST(Fuse, ProductsAddToOtherValues) {
+  for (const bool first_is_read : {false, true}) {
+    GraphBuilder builder;
+    const OpId x = AddInput(builder, "x", {4, 6});
+    const OpId w = AddInput(builder, "w", {6, 5});
+    const OpId first = builder.Add(OpKind::kMatmul, {x, w}, {}, "first");
+    const OpId y = builder.Add(OpKind::kExp, {x}, {}, "y");
+    const OpId second = builder.Add(OpKind::kMatmul, {y, w}, {}, "second");
+    const OpId sum = builder.Add(OpKind::kAdd, {first, second}, {}, "sum");
+    if (first_is_read) builder.Add(OpKind::kSoftmax, {first}, {}, "other");
+    builder.Add(OpKind::kSoftmax, {sum}, {}, "z");
+    const Program program = SingleRankProgram(std::move(builder).Build());
+    const Fusion fusion = Fuse(program);
+    const Storage storage = PlanStorage(program, fusion);
+    if (first_is_read) {
+      EXPECT_EQ(StagesText(program, fusion), "first | y | second | sum | other | z");
+    } else {
+      EXPECT_EQ(StagesText(program, fusion), "first | y | second sum | z");
+      EXPECT_EQ(storage.root[Named(program, "second")], std::nullopt);
+      EXPECT_EQ(storage.root[Named(program, "sum")], Named(program, "first"));
+    }
+  }
+}
+
+// An input, or a value of another shape, is not added to.
+TEST(Fuse, ProductsLeaveWhatIsNotTheirs) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {5, 5});
+  const OpId row = builder.Add(OpKind::kExp, {AddInput(builder, "row", {1, 5})}, {}, "exp");
+  const OpId a = builder.Add(OpKind::kMatmul, {x, x}, {}, "a");
+  const OpId b = builder.Add(OpKind::kAdd, {a, AddInput(builder, "c", {5, 5})}, {}, "b");
+  const OpId d = builder.Add(OpKind::kMatmul, {b, x}, {}, "d");
+  builder.Add(OpKind::kAdd, {d, row}, {}, "e");
+  const Program program = SingleRankProgram(std::move(builder).Build());
+  EXPECT_EQ(StagesText(program, Fuse(program)), "exp | a | b | d | e");
+}
+
 // A part that is also read otherwise is stored.
 TEST(Fuse, ProductsThatAreLookedAtStandApartFromTheirSums) {
   Graph graph = Trained(DenseForward(), {});

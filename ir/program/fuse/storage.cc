@@ -77,6 +77,7 @@ class StoragePlanner {
             const std::optional<std::vector<bool>> span = SpanOfInput(*rule, static_cast<int>(input));
             own_index = span.has_value() && Covers(*span, step);
           }
+          if (IsSumOfProduct(fused, position)) own_index = true;
           if (joint != nullptr) {
             const int tensor =
                 TensorOf(program_, *joint, steps[static_cast<size_t>(position)], static_cast<int>(input));
@@ -94,6 +95,12 @@ class StoragePlanner {
     if (program_.loss.has_value()) readings_[*program_.loss].push_back({.stage = asked, .position = -1});
     for (const ProgramMetric& metric : program_.metrics)
       readings_[metric.value].push_back({.stage = asked, .position = -1});
+  }
+
+  // Whether step `position` of the stage adds a product to its other input.
+  bool IsSumOfProduct(const FusedStage& fused, int position) const {
+    const auto* const product = std::get_if<AccumulatedProduct>(&fused.action);
+    return product != nullptr && position == 1 && ComputeOf(StepAt(product->sum)) != nullptr;
   }
 
   // `span` leaves out only dimensions of size 1.
@@ -284,7 +291,7 @@ class StoragePlanner {
     return here == 1;
   }
 
-  // Results of loops, and of calls that may write over an input.
+  // Results of loops, of calls that may write over an input, and of products that are added to one.
   void WriteInPlace() {
     for (int stage = 0; stage < stage_count(); ++stage) {
       const FusedStage& fused = fusion_.stages[static_cast<size_t>(stage)];
@@ -292,10 +299,12 @@ class StoragePlanner {
       const StageSteps steps = StepsOf(fused);
       for (int position = 0; position < static_cast<int>(steps.size()); ++position) {
         const Compute* const compute = ComputeOf(StepAt(steps[static_cast<size_t>(position)]));
-        if (compute == nullptr || (!is_loop && !DefinitionOf(compute->kind).overwrites.has_value())) continue;
+        const bool is_sum = IsSumOfProduct(fused, position);
+        if (compute == nullptr || (!is_loop && !is_sum && !DefinitionOf(compute->kind).overwrites.has_value()))
+          continue;
         const ValueId output = compute->output;
         if (storage_.root[output] != output || bucketed_.contains(output)) continue;
-        for (int earlier = 0; earlier <= position; ++earlier) {
+        for (int earlier = is_sum ? position : 0; earlier <= position; ++earlier) {
           if (ReuseInputOf(steps[static_cast<size_t>(earlier)], output, stage, position)) break;
         }
       }

@@ -10,7 +10,7 @@
 //   state update   in the state, when nobody reads the old state afterwards: optimizers then update in place, and what
 //                  generation remembers grows in place
 //   fused loop     in an input that is read there for the last time, element by element; so do calls that may
-//                  (OpDefinition::overwrites)
+//                  (OpDefinition::overwrites), and products that are added to it
 // What is copied out keeps its memory while it may be under way (host_copies.h), and nothing else is written there.
 // What one micro-batch leaves for the next, sums over them and what was made before them, keeps its memory through all.
 // In a stage of a pipeline several micro-batches are under way, so what a pass reads of an earlier pass has a piece for
