@@ -11,7 +11,8 @@
 // those from `first` up to `end`, which are inputs. A query that sees none has a result of zeros.
 //
 // Where they are `biased`, an input [h, r + c] is added to the scores by distance, behind the cap: its element column -
-// row + r. So the first one has no score. Its gradient is the sum of d over samples and over the scores of each distance.
+// row + r. So the first one has no score. Its gradient is the sum of d over samples and over the scores of each
+// distance.
 //
 // With a `rate` weights are dropped, after their sum is known, as `dropout` with this `key` drops the elements of
 // [b.., h, r, c]: m is 0 or 1 / (1 - rate), the result is (m p) v, and
