@@ -94,8 +94,9 @@ void ExpectProduct(const MatMulShape& s, bool with_bias, unsigned seed) {
 }
 
 TEST(MatMul, EqualsTheSumsInEveryTransposition) {
-  const int64_t sizes[][4] = {{1, 1, 1, 1},      {1, 3, 5, 7}, {1, 64, 48, 33}, {1, 17, 1, 20}, {1, 1, 31, 9},
-                              {1, 100, 10, 128}, {3, 5, 4, 6}, {8, 16, 16, 1},  {2, 33, 65, 40}};
+  const int64_t sizes[][4] = {{1, 1, 1, 1},    {1, 3, 5, 7},      {1, 64, 48, 33}, {1, 17, 1, 20},
+                              {1, 1, 31, 9},   {1, 100, 10, 128}, {3, 5, 4, 6},    {8, 16, 16, 1},
+                              {2, 33, 65, 40}, {1, 2, 200, 150},  {3, 4, 131, 67}};
   unsigned seed = 0;
   for (const auto& [batch, m, n, k] : sizes) {
     for (const bool transpose_a : {false, true}) {

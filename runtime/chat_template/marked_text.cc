@@ -1,8 +1,8 @@
-#include "tools/chat_template/marked_text.h"
+#include "runtime/chat_template/marked_text.h"
 
 #include <algorithm>
 
-namespace cleave::tools {
+namespace cleave::runtime {
 
 void MarkedText::AddRange(MarkedRange range) {
   if (!ranges_.empty() && ranges_.back().end == range.begin && ranges_.back().mark == range.mark) {
@@ -40,4 +40,4 @@ int32_t MarkedText::MarkAt(size_t at) const {
   return range != ranges_.end() && range->begin <= at ? range->mark : kNoMark;
 }
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime

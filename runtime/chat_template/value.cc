@@ -1,15 +1,14 @@
 // Reading guide: how values are made (`MakeList`, `ValueOfJson`), compared (`AreEqual`) and written (`TextOf`,
 // `JsonOf`).
-#include "tools/chat_template/value.h"
+#include "runtime/chat_template/value.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "runtime/chat_template/ascii.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 namespace {
 
 int DepthOf(const Value& value) {
@@ -68,8 +67,8 @@ void AppendJsonText(const MarkedText& text, MarkedText& json) {
     static constexpr char kNames[] = "\"\\bfnrt";
     const char* const known = c == '\0' ? nullptr : std::find(kEscaped, kEscaped + 7, c);
     const bool is_known = known != nullptr && known < kEscaped + 7;
-    json.Append(is_known ? absl::StrCat("\\", std::string(1, kNames[known - kEscaped]))
-                         : absl::StrCat("\\u", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad4)),
+    json.Append(is_known ? Concat("\\", std::string(1, kNames[known - kEscaped]))
+                         : Format("\\u%04x", static_cast<unsigned char>(c)),
                 text.MarkAt(at));
   }
   json.Append(text.Part(plain, text.size()));
@@ -79,8 +78,7 @@ void AppendJsonText(const MarkedText& text, MarkedText& json) {
 bool AppendJson(const Value& value, const JsonStyle& style, int64_t level, MarkedText& json) {
   const auto plain = [&](const std::string& text) { json.Append(text, MarkedText::kNoMark); };
   const auto line = [&](int64_t depth) {
-    if (style.indent.has_value())
-      plain(absl::StrCat("\n", std::string(static_cast<size_t>(*style.indent * depth), ' ')));
+    if (style.indent.has_value()) plain(Concat("\n", std::string(static_cast<size_t>(*style.indent * depth), ' ')));
   };
   const std::string comma = style.indent.has_value() ? "," : ", ";
   if (const Text* const text = value.Get<Text>()) {
@@ -117,7 +115,7 @@ bool AppendJson(const Value& value, const JsonStyle& style, int64_t level, Marke
   } else if (const bool* const flag = value.Get<bool>()) {
     plain(*flag ? "true" : "false");
   } else if (const int64_t* const whole = value.Get<int64_t>()) {
-    plain(absl::StrCat(*whole));
+    plain(Concat(*whole));
   } else if (const double* const number = value.Get<double>(); number != nullptr && std::isfinite(*number)) {
     plain(FloatText(*number));
   } else {
@@ -162,24 +160,24 @@ std::optional<Value> MakeDict(std::vector<std::pair<Text, Value>> members) {
   return Value(Dict(std::make_shared<const DictValue>(DictValue{std::move(unique), holding.depth(), holding.size()})));
 }
 
-std::optional<Value> ValueOfJson(const runtime::Json& json, int32_t mark) {
-  using Kind = runtime::Json::Kind;
+std::optional<Value> ValueOfJson(const Json& json, int32_t mark) {
+  using Kind = Json::Kind;
   switch (json.kind) {
     case Kind::kNull:
       return Value(None{});
     case Kind::kBool:
       return Value(json.text == "true");
     case Kind::kNumber: {
-      if (const std::optional<int64_t> whole = runtime::JsonInteger(json)) return Value(*whole);
+      if (const std::optional<int64_t> whole = JsonInteger(json)) return Value(*whole);
       double number = 0;
-      return absl::SimpleAtod(json.text, &number) ? Value(number) : Value(None{});
+      return ReadNumber(json.text, number) ? Value(number) : Value(None{});
     }
     case Kind::kString:
       return TextValue(json.text, mark);
     case Kind::kArray: {
       std::vector<Value> items;
       items.reserve(json.items.size());
-      for (const runtime::Json& item : json.items) {
+      for (const Json& item : json.items) {
         std::optional<Value> value = ValueOfJson(item, mark);
         if (!value.has_value()) return std::nullopt;
         items.push_back(*std::move(value));
@@ -189,12 +187,12 @@ std::optional<Value> ValueOfJson(const runtime::Json& json, int32_t mark) {
     case Kind::kObject:
       break;
   }
-  std::vector<const runtime::JsonMember*> written;
-  for (const runtime::JsonMember& member : json.members) written.push_back(&member);
+  std::vector<const JsonMember*> written;
+  for (const JsonMember& member : json.members) written.push_back(&member);
   std::sort(written.begin(), written.end(),
             [](const auto* a, const auto* b) { return a->value.offset < b->value.offset; });
   std::vector<std::pair<Text, Value>> members;
-  for (const runtime::JsonMember* const member : written) {
+  for (const JsonMember* const member : written) {
     std::optional<Value> value = ValueOfJson(member->value, mark);
     if (!value.has_value()) return std::nullopt;
     members.emplace_back(std::make_shared<const MarkedText>(member->name, mark), *std::move(value));
@@ -247,7 +245,7 @@ std::string KindOf(const Value& value) {
                                            "a number",    "a text", "a list",        "a dictionary",
                                            "a namespace", "`loop`", "a macro",       "a function"};
   if (const Undefined* const undefined = value.Get<Undefined>(); undefined != nullptr && !undefined->name.empty()) {
-    return absl::StrCat("nothing (there is no `", undefined->name, "`)");
+    return Concat("nothing (there is no `", undefined->name, "`)");
   }
   return kNames[value.content.index()];
 }
@@ -257,7 +255,7 @@ std::optional<MarkedText> TextOf(const Value& value) {
   if (value.IsUndefined()) return MarkedText();
   if (value.Get<None>() != nullptr) return MarkedText("None");
   if (const bool* const flag = value.Get<bool>()) return MarkedText(*flag ? "True" : "False");
-  if (const int64_t* const whole = value.Get<int64_t>()) return MarkedText(absl::StrCat(*whole));
+  if (const int64_t* const whole = value.Get<int64_t>()) return MarkedText(Concat(*whole));
   if (const double* const number = value.Get<double>()) return MarkedText(FloatText(*number));
   return std::nullopt;
 }
@@ -268,4 +266,4 @@ std::optional<MarkedText> JsonOf(const Value& value, const JsonStyle& style) {
   return json;
 }
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime

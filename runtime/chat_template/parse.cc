@@ -1,19 +1,16 @@
 // Reading guide: recursive descent over the tokens of scan.h. `Nodes` reads what stands between tags up to one of some
 // closing tags, `Statement` one tag, and `Expression` down to `Primary` an expression, a function for each level of
 // precedence. The first problem is kept, and ends everything: at the end of the tokens nothing more is read.
-#include "tools/chat_template/parse.h"
+#include "runtime/chat_template/parse.h"
 
 #include <algorithm>
 #include <initializer_list>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "base/text/text.h"
-#include "tools/chat_template/scan.h"
+#include "runtime/chat_template/ascii.h"
+#include "runtime/chat_template/scan.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 namespace {
 
 using Kind = TemplateToken::Kind;
@@ -72,45 +69,45 @@ class Parser {
       case Kind::kWhole:
       case Kind::kFloat:
       case Kind::kSign:
-        return absl::StrCat("`", token.text, "`");
+        return Concat("`", token.text, "`");
       case Kind::kEnd:
         break;
     }
     return "the end";
   }
 
-  bool Is(Kind kind, absl::string_view text) const { return Now().kind == kind && Now().text == text; }
-  bool IsSign(absl::string_view sign) const { return Is(Kind::kSign, sign); }
-  bool IsWord(absl::string_view word) const { return Is(Kind::kName, word); }
+  bool Is(Kind kind, std::string_view text) const { return Now().kind == kind && Now().text == text; }
+  bool IsSign(std::string_view sign) const { return Is(Kind::kSign, sign); }
+  bool IsWord(std::string_view word) const { return Is(Kind::kName, word); }
 
-  bool Take(Kind kind, absl::string_view text) {
+  bool Take(Kind kind, std::string_view text) {
     if (!Is(kind, text)) return false;
     ++at_;
     return true;
   }
-  bool TakeSign(absl::string_view sign) { return Take(Kind::kSign, sign); }
-  bool TakeWord(absl::string_view word) { return Take(Kind::kName, word); }
+  bool TakeSign(std::string_view sign) { return Take(Kind::kSign, sign); }
+  bool TakeWord(std::string_view word) { return Take(Kind::kName, word); }
 
-  void ExpectSign(absl::string_view sign) {
-    if (!TakeSign(sign)) Fail(absl::StrCat("expected `", sign, "`, not ", Shown(Now())));
+  void ExpectSign(std::string_view sign) {
+    if (!TakeSign(sign)) Fail(Concat("expected `", sign, "`, not ", Shown(Now())));
   }
 
   void Expect(Kind kind) {
     if (Now().kind == kind && kind != Kind::kEnd) {
       ++at_;
     } else {
-      Fail(absl::StrCat("expected ", Shown({kind, 0, ""}), ", not ", Shown(Now())));
+      Fail(Concat("expected ", Shown({kind, 0, ""}), ", not ", Shown(Now())));
     }
   }
 
   std::string ExpectName() {
     if (Now().kind == Kind::kName) return tokens_[at_++].text;
-    Fail(absl::StrCat("expected a name, not ", Shown(Now())));
+    Fail(Concat("expected a name, not ", Shown(Now())));
     return "";
   }
 
   // Up to a tag that begins with one of these words, which is the next one then, or to the end.
-  std::vector<TemplateNode> Nodes(std::initializer_list<absl::string_view> ends) {
+  std::vector<TemplateNode> Nodes(std::initializer_list<std::string_view> ends) {
     const Nesting nesting(*this);
     std::vector<TemplateNode> nodes;
     while (Now().kind != Kind::kEnd) {
@@ -131,7 +128,7 @@ class Parser {
         nodes.push_back(Statement());
       }
     }
-    if (ends.size() > 0) Fail(absl::StrCat("expected `{% ", *(ends.end() - 1), " %}`, not the end"));
+    if (ends.size() > 0) Fail(Concat("expected `{% ", *(ends.end() - 1), " %}`, not the end"));
     return nodes;
   }
 
@@ -143,7 +140,7 @@ class Parser {
   }
 
   // What stands between this tag, which is read but for its end, and the one with the word `end`.
-  std::vector<TemplateNode> Body(absl::string_view end) {
+  std::vector<TemplateNode> Body(std::string_view end) {
     Expect(Kind::kEndBlock);
     std::vector<TemplateNode> nodes = Nodes({end});
     TakeEnd();
@@ -168,11 +165,11 @@ class Parser {
       node.bodies.push_back(Body("endgeneration"));
     } else if (word == "break" || word == "continue") {
       node.kind = word == "break" ? NodeKind::kBreak : NodeKind::kContinue;
-      if (loops_ == 0) FailAt(node.offset, absl::StrCat("`{% ", word, " %}` stands in no loop"));
+      if (loops_ == 0) FailAt(node.offset, Concat("`{% ", word, " %}` stands in no loop"));
       Expect(Kind::kEndBlock);
     } else {
-      const bool is_part = absl::StartsWith(word, "end") || word == "else" || word == "elif";
-      FailAt(node.offset, absl::StrCat("`{% ", word, " %}` ", is_part ? "ends nothing here" : "is not supported"));
+      const bool is_part = BeginsWith(word, "end") || word == "else" || word == "elif";
+      FailAt(node.offset, Concat("`{% ", word, " %}` ", is_part ? "ends nothing here" : "is not supported"));
     }
     return node;
   }
@@ -194,7 +191,7 @@ class Parser {
     do {
       node.names.push_back(ExpectName());
     } while (TakeSign(","));
-    if (!TakeWord("in")) Fail(absl::StrCat("expected `in`, not ", Shown(Now())));
+    if (!TakeWord("in")) Fail(Concat("expected `in`, not ", Shown(Now())));
     node.exprs.push_back(Tuple(/*has_condition=*/false));
     node.exprs.push_back(TakeWord("if") ? Expression() : nullptr);
     if (IsWord("recursive")) Fail("`recursive` is not supported");
@@ -405,9 +402,9 @@ class Parser {
       ++at_;
       int64_t whole = 0;
       double number = 0;
-      if (token.kind == Kind::kWhole && absl::SimpleAtoi(token.text, &whole)) return Constant(token.offset, whole);
-      if (token.kind == Kind::kFloat && absl::SimpleAtod(token.text, &number)) return Constant(token.offset, number);
-      FailAt(token.offset, absl::StrCat("`", token.text, "` is too large"));
+      if (token.kind == Kind::kWhole && ReadNumber(token.text, whole)) return Constant(token.offset, whole);
+      if (token.kind == Kind::kFloat && ReadNumber(token.text, number)) return Constant(token.offset, number);
+      FailAt(token.offset, Concat("`", token.text, "` is too large"));
       return Constant(token.offset, None{});
     }
     if (token.kind == Kind::kName) return Name();
@@ -418,7 +415,7 @@ class Parser {
       return value;
     }
     if (IsSign("[") || IsSign("{")) return Collection();
-    Fail(absl::StrCat("expected a value, not ", Shown(token)));
+    Fail(Concat("expected a value, not ", Shown(token)));
     return Constant(token.offset, None{});
   }
 
@@ -514,7 +511,7 @@ class Parser {
     while (!problem_.has_value() && !IsSign(")")) {
       if (!std::exchange(is_first, false)) ExpectSign(",");
       if (IsSign(")")) break;
-      if (IsSign("*") || IsSign("**")) Fail(absl::StrCat("`", Now().text, "` before an argument is not supported"));
+      if (IsSign("*") || IsSign("**")) Fail(Concat("`", Now().text, "` before an argument is not supported"));
       if (Now().kind == Kind::kName && tokens_[at_ + 1].kind == Kind::kSign && tokens_[at_ + 1].text == "=") {
         call.names.push_back(Now().text);
         at_ += 2;
@@ -577,4 +574,4 @@ std::optional<TemplateProblem> ParseTemplate(const std::string& text, ParsedTemp
   return Parser(std::move(tokens), parsed).Run();
 }
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime

@@ -1,14 +1,14 @@
-// Private to tools/chat_template: a template as a tree.
-#ifndef CLEAVE_TOOLS_CHAT_TEMPLATE_SYNTAX_H_
-#define CLEAVE_TOOLS_CHAT_TEMPLATE_SYNTAX_H_
+// Private to runtime/chat_template: a template as a tree.
+#ifndef CLEAVE_RUNTIME_CHAT_TEMPLATE_SYNTAX_H_
+#define CLEAVE_RUNTIME_CHAT_TEMPLATE_SYNTAX_H_
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "tools/chat_template/value.h"
+#include "runtime/chat_template/value.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 
 struct TemplateExpr;
 using TemplateExprPtr = std::unique_ptr<TemplateExpr>;  // Null for what was left out.
@@ -64,6 +64,6 @@ struct TemplateNode {
   std::vector<std::vector<TemplateNode>> bodies;
 };
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime
 
-#endif  // CLEAVE_TOOLS_CHAT_TEMPLATE_SYNTAX_H_
+#endif  // CLEAVE_RUNTIME_CHAT_TEMPLATE_SYNTAX_H_

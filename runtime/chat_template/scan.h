@@ -1,14 +1,14 @@
-// Private to tools/chat_template: the parts of a template, its text between tags and the words within them.
-#ifndef CLEAVE_TOOLS_CHAT_TEMPLATE_SCAN_H_
-#define CLEAVE_TOOLS_CHAT_TEMPLATE_SCAN_H_
+// Private to runtime/chat_template: the parts of a template, its text between tags and the words within them.
+#ifndef CLEAVE_RUNTIME_CHAT_TEMPLATE_SCAN_H_
+#define CLEAVE_RUNTIME_CHAT_TEMPLATE_SCAN_H_
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tools/chat_template/chat_template.h"
+#include "runtime/chat_template/chat_template.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 
 struct TemplateToken {
   enum class Kind {
@@ -32,6 +32,6 @@ struct TemplateToken {
 // All tokens of a template, kEnd the last.
 std::optional<TemplateProblem> ScanTemplate(const std::string& text, std::vector<TemplateToken>& tokens);
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime
 
-#endif  // CLEAVE_TOOLS_CHAT_TEMPLATE_SCAN_H_
+#endif  // CLEAVE_RUNTIME_CHAT_TEMPLATE_SCAN_H_

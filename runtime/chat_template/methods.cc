@@ -1,12 +1,13 @@
 // Reading guide: kMethods is the table of the methods of texts, and above it stand the functions that it names. A
 // function gets the text and its arguments as `Given`, which finds them by place or by name.
-#include "tools/chat_template/methods.h"
+#include "runtime/chat_template/methods.h"
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
+#include <cstring>
+
+#include "runtime/chat_template/ascii.h"
 #include "runtime/utf8/utf8.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 namespace {
 
 constexpr const char* kMethodsOfDict[] = {"items", "keys",    "values", "get",        "copy",    "pop",
@@ -28,7 +29,7 @@ bool IsLineEnd(uint32_t point) {
 MarkedText Stripped(const MarkedText& text, const MarkedText* characters, bool at_left, bool at_right) {
   std::vector<uint32_t> points;
   for (size_t at = 0; characters != nullptr && at < characters->size();) {
-    points.push_back(runtime::ReadUtf8(characters->text(), at));
+    points.push_back(ReadUtf8(characters->text(), at));
   }
   const auto goes = [&](uint32_t point) {
     return characters == nullptr ? IsUnicodeSpace(point)
@@ -36,13 +37,13 @@ MarkedText Stripped(const MarkedText& text, const MarkedText* characters, bool a
   };
   size_t begin = 0, end = text.size();
   for (size_t next = begin; at_left && begin < end; begin = next) {
-    if (!goes(runtime::ReadUtf8(text.text(), next))) break;
+    if (!goes(ReadUtf8(text.text(), next))) break;
   }
   while (at_right && end > begin) {
     size_t last = end - 1;
     while ((static_cast<unsigned char>(text.text()[last]) & 0xC0) == 0x80) --last;
     size_t next = last;
-    if (!goes(runtime::ReadUtf8(text.text(), next))) break;
+    if (!goes(ReadUtf8(text.text(), next))) break;
     end = last;
   }
   return text.Part(begin, end);
@@ -64,7 +65,7 @@ Value InCase(const MarkedText& text, const Given& given, char (*change)(char c, 
   if (!given.AreAtMost(0)) return Value();
   if (std::any_of(text.text().begin(), text.text().end(),
                   [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
-    return given.progression.Fail(absl::StrCat("`", given.name(), "` of characters outside of ASCII is not supported"));
+    return given.progression.Fail(Concat("`", given.name(), "` of characters outside of ASCII is not supported"));
   }
   std::string changed = text.text();
   char before = '\0';
@@ -84,17 +85,14 @@ Value InCase(const MarkedText& text, const Given& given, char (*change)(char c, 
   return given.progression.Made(std::move(result));
 }
 
-char UpperOf(char c, char) { return absl::ascii_toupper(c); }
-char LowerOf(char c, char) { return absl::ascii_tolower(c); }
-char CapitalOf(char c, char before) { return before == '\0' ? absl::ascii_toupper(c) : absl::ascii_tolower(c); }
-char TitleOf(char c, char before) {
-  return absl::ascii_isalpha(before) ? absl::ascii_tolower(c) : absl::ascii_toupper(c);
-}
+char UpperOf(char c, char) { return ToUpper(c); }
+char LowerOf(char c, char) { return ToLower(c); }
+char CapitalOf(char c, char before) { return before == '\0' ? ToUpper(c) : ToLower(c); }
+char TitleOf(char c, char before) { return IsLetter(before) ? ToLower(c) : ToUpper(c); }
 // The filter, other than the method, takes hyphens, white space and opening brackets for borders.
 char FilterTitleOf(char c, char before) {
-  const bool is_border =
-      before == '\0' || absl::ascii_isspace(before) || absl::StrContains("-({[<", std::string(1, before));
-  return is_border ? absl::ascii_toupper(c) : absl::ascii_tolower(c);
+  const bool is_border = before == '\0' || IsSpace(before) || std::strchr("-({[<", before) != nullptr;
+  return is_border ? ToUpper(c) : ToLower(c);
 }
 
 // Between white space; nothing of what is empty.
@@ -103,7 +101,7 @@ std::vector<Value> Words(const MarkedText& text, const Given& given) {
   size_t begin = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t place = at;
-    if (!IsUnicodeSpace(runtime::ReadUtf8(text.text(), at))) continue;
+    if (!IsUnicodeSpace(ReadUtf8(text.text(), at))) continue;
     if (begin < place) words.push_back(TextValue(text.Part(begin, place)));
     begin = at;
   }
@@ -155,14 +153,13 @@ Value SplitLines(const MarkedText& text, const Given& given) {
 
 Value StartsOrEndsWith(const MarkedText& text, const Given& given, bool at_end) {
   if (!given.AreAtMost(1) || given.count() == 0)
-    return given.progression.Fail(absl::StrCat("`", given.name(), "` needs a text"));
+    return given.progression.Fail(Concat("`", given.name(), "` needs a text"));
   std::vector<Value> parts = {given.at(0)};
   if (const List* const list = given.at(0).Get<List>()) parts = (*list)->items;
   for (const Value& part : parts) {
     const Text* const each = part.Get<Text>();
-    if (each == nullptr) return given.progression.Fail(absl::StrCat("`", given.name(), "` needs a text"));
-    if (at_end ? absl::EndsWith(text.text(), (*each)->text()) : absl::StartsWith(text.text(), (*each)->text()))
-      return true;
+    if (each == nullptr) return given.progression.Fail(Concat("`", given.name(), "` needs a text"));
+    if (at_end ? EndsWith(text.text(), (*each)->text()) : BeginsWith(text.text(), (*each)->text())) return true;
   }
   return false;
 }
@@ -192,7 +189,7 @@ Value RemoveAtSide(const MarkedText& text, const Given& given, bool at_end) {
   if (!given.AreAtMost(1)) return Value();
   const MarkedText* const part = given.TextAt(0, "prefix");
   if (part == nullptr) return Value();
-  const bool has_it = at_end ? absl::EndsWith(text.text(), part->text()) : absl::StartsWith(text.text(), part->text());
+  const bool has_it = at_end ? EndsWith(text.text(), part->text()) : BeginsWith(text.text(), part->text());
   const size_t size = has_it ? part->size() : 0;
   return given.progression.Made(text.Part(at_end ? 0 : size, text.size() - (at_end ? size : 0)));
 }
@@ -202,12 +199,12 @@ Value JoinBy(const MarkedText& separator, const Given& given) {
   return Joined(ItemsOf(given.at(0), given.progression), separator, given);
 }
 
-Value IsAll(const MarkedText& text, const Given& given, bool (*is)(unsigned char c)) {
+Value IsAll(const MarkedText& text, const Given& given, bool (*is)(char c)) {
   if (!given.AreAtMost(0)) return Value();
   for (const char c : text.text()) {
     if (static_cast<unsigned char>(c) >= 0x80)
-      return given.progression.Fail(absl::StrCat("`", given.name(), "` outside of ASCII is not supported"));
-    if (!is(static_cast<unsigned char>(c))) return false;
+      return given.progression.Fail(Concat("`", given.name(), "` outside of ASCII is not supported"));
+    if (!is(c)) return false;
   }
   return text.size() > 0;
 }
@@ -234,8 +231,8 @@ constexpr std::pair<const char*, Method> kMethods[] = {
     {"lower", [](const MarkedText& text, const Given& given) { return InCase(text, given, LowerOf); }},
     {"capitalize", [](const MarkedText& text, const Given& given) { return InCase(text, given, CapitalOf); }},
     {"title", [](const MarkedText& text, const Given& given) { return InCase(text, given, TitleOf); }},
-    {"isdigit", [](const MarkedText& text, const Given& given) { return IsAll(text, given, absl::ascii_isdigit); }},
-    {"isspace", [](const MarkedText& text, const Given& given) { return IsAll(text, given, absl::ascii_isspace); }},
+    {"isdigit", [](const MarkedText& text, const Given& given) { return IsAll(text, given, IsDigit); }},
+    {"isspace", [](const MarkedText& text, const Given& given) { return IsAll(text, given, IsSpace); }},
 };
 
 Value CallMethodOfDict(const DictValue& dict, const Given& given) {
@@ -253,7 +250,7 @@ Value CallMethodOfDict(const DictValue& dict, const Given& given) {
     for (const auto& [key, value] : dict.members) items.push_back(given.name() == "keys" ? Value(key) : value);
     return given.progression.MadeList(std::move(items));
   }
-  return given.progression.Fail(absl::StrCat("`.", given.name(), "()` is not supported"));
+  return given.progression.Fail(Concat("`.", given.name(), "()` is not supported"));
 }
 
 }  // namespace
@@ -285,7 +282,7 @@ std::vector<MarkedText> LinesOf(const MarkedText& text, Progression& progression
   size_t begin = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t place = at;
-    const uint32_t point = runtime::ReadUtf8(text.text(), at);
+    const uint32_t point = ReadUtf8(text.text(), at);
     if (!IsLineEnd(point)) continue;
     if (point == '\r' && at < text.size() && text.text()[at] == '\n') ++at;
     lines.push_back(text.Part(begin, place));
@@ -330,7 +327,7 @@ std::optional<Value> CallMethod(const Value& object, const std::string& name, co
   progression.Step();
   if (const Text* const text = object.Get<Text>()) {
     if (const Method method = FindNamed(kMethods, name)) return method(**text, given);
-    FailUnknown(kMethods, "method", name, progression);
+    FailUnknown("method", name, progression);
     return Value();
   }
   const Dict* const dict = object.Get<Dict>();
@@ -338,4 +335,4 @@ std::optional<Value> CallMethod(const Value& object, const std::string& name, co
   return CallMethodOfDict(**dict, given);
 }
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime

@@ -1,12 +1,12 @@
-// Private to tools/chat_template: what methods of texts and dictionaries share with filters.
-#ifndef CLEAVE_TOOLS_CHAT_TEMPLATE_METHODS_H_
-#define CLEAVE_TOOLS_CHAT_TEMPLATE_METHODS_H_
+// Private to runtime/chat_template: what methods of texts and dictionaries share with filters.
+#ifndef CLEAVE_RUNTIME_CHAT_TEMPLATE_METHODS_H_
+#define CLEAVE_RUNTIME_CHAT_TEMPLATE_METHODS_H_
 
 #include <vector>
 
-#include "tools/chat_template/given.h"
+#include "runtime/chat_template/given.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 
 // Python's splitlines().
 std::vector<MarkedText> LinesOf(const MarkedText& text, Progression& progression);
@@ -25,6 +25,6 @@ Value InLower(const MarkedText& text, const Given& given);
 Value InCapital(const MarkedText& text, const Given& given);
 Value InTitle(const MarkedText& text, const Given& given);  // As the filter has it.
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime
 
-#endif  // CLEAVE_TOOLS_CHAT_TEMPLATE_METHODS_H_
+#endif  // CLEAVE_RUNTIME_CHAT_TEMPLATE_METHODS_H_

@@ -1,7 +1,7 @@
 // What the variables of a chat template hold: the values of Python that its language knows, of which none changes but
 // a namespace.
-#ifndef CLEAVE_TOOLS_CHAT_TEMPLATE_VALUE_H_
-#define CLEAVE_TOOLS_CHAT_TEMPLATE_VALUE_H_
+#ifndef CLEAVE_RUNTIME_CHAT_TEMPLATE_VALUE_H_
+#define CLEAVE_RUNTIME_CHAT_TEMPLATE_VALUE_H_
 
 #include <cstdint>
 #include <map>
@@ -12,10 +12,10 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/chat_template/marked_text.h"
 #include "runtime/json/json.h"
-#include "tools/chat_template/marked_text.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 
 struct TemplateNode;
 struct TemplateScope;
@@ -26,9 +26,7 @@ struct Undefined {
   std::string name;
 };
 
-struct None {
-  bool operator==(const None&) const = default;
-};
+struct None {};
 
 using Text = std::shared_ptr<const MarkedText>;
 
@@ -100,7 +98,7 @@ std::optional<Value> MakeDict(std::vector<std::pair<Text, Value>> members);  // 
 
 // A JSON value, all of whose texts have this mark. Members keep the order in which they are written. Nullopt where it
 // has too many values.
-std::optional<Value> ValueOfJson(const runtime::Json& json, int32_t mark);
+std::optional<Value> ValueOfJson(const Json& json, int32_t mark);
 
 // How many values there are in this one, at least 1.
 int64_t SizeOf(const Value& value);
@@ -124,6 +122,6 @@ struct JsonStyle {
 // Python's json.dumps(…, ensure_ascii = False); nullopt for values that are no JSON.
 std::optional<MarkedText> JsonOf(const Value& value, const JsonStyle& style);
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime
 
-#endif  // CLEAVE_TOOLS_CHAT_TEMPLATE_VALUE_H_
+#endif  // CLEAVE_RUNTIME_CHAT_TEMPLATE_VALUE_H_

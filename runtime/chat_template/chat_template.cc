@@ -1,15 +1,15 @@
 // Reading guide: `Renderer::Run` does what nodes say, and `Evaluate` what expressions do; values and their operators
 // are in functions.h. A scope holds the variables of the whole template, of one pass of a loop, or of a macro.
-#include "tools/chat_template/chat_template.h"
+#include "runtime/chat_template/chat_template.h"
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "tools/chat_template/functions.h"
-#include "tools/chat_template/parse.h"
-#include "tools/chat_template/syntax.h"
+#include "runtime/chat_template/ascii.h"
+#include "runtime/chat_template/functions.h"
+#include "runtime/chat_template/parse.h"
+#include "runtime/chat_template/syntax.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 
 struct ChatTemplate::Tree {
   std::vector<TemplateNode> nodes;
@@ -138,7 +138,7 @@ class Renderer {
     }
     const std::vector<Value> items = ItemsOf(value, progression_);
     if (items.size() != names.size()) {
-      progression_.Fail(absl::StrCat(items.size(), " values for ", names.size(), " names"));
+      progression_.Fail(Concat(items.size(), " values for ", names.size(), " names"));
       return;
     }
     for (size_t i = 0; i < names.size(); ++i) scope.values[names[i]] = items[i];
@@ -176,9 +176,9 @@ class Renderer {
     const Value object = Find(node.names[0], scope);
     const Namespace* const names = object.Get<Namespace>();
     if (names == nullptr) {
-      progression_.Fail(absl::StrCat("`{% set %}` of a member of ", KindOf(object)));
+      progression_.Fail(Concat("`{% set %}` of a member of ", KindOf(object)));
     } else if (value.Get<Namespace>() != nullptr || value.Get<Macro>() != nullptr || value.Get<Loop>() != nullptr) {
-      progression_.Fail(absl::StrCat(KindOf(value), " as a member of a namespace is not supported"));
+      progression_.Fail(Concat(KindOf(value), " as a member of a namespace is not supported"));
     } else {
       (*names)->members[node.name] = value;
     }
@@ -282,7 +282,7 @@ class Renderer {
     for (size_t i = 0; i + 1 < expr.items.size(); i += 2) {
       const Value key = Evaluate(*expr.items[i], scope);
       const Text* const text = key.Get<Text>();
-      if (text == nullptr) return progression_.Fail(absl::StrCat(KindOf(key), " as a key is not supported"));
+      if (text == nullptr) return progression_.Fail(Concat(KindOf(key), " as a key is not supported"));
       members.emplace_back(*text, Evaluate(*expr.items[i + 1], scope));
     }
     std::optional<Value> dict = MakeDict(std::move(members));
@@ -334,7 +334,7 @@ class Renderer {
       if (loop != nullptr && callee.name == "cycle" && !arguments.items.empty()) {
         return arguments.items[static_cast<size_t>((*loop)->index0) % arguments.items.size()];
       }
-      return progression_.Fail(absl::StrCat("`.", callee.name, "()` of ", KindOf(object), " is not supported"));
+      return progression_.Fail(Concat("`.", callee.name, "()` of ", KindOf(object), " is not supported"));
     }
     function = Evaluate(callee, scope);
     const CallArguments arguments = Arguments(expr, scope);
@@ -343,7 +343,7 @@ class Renderer {
     if (const Macro* const macro = function.Get<Macro>()) return CallMacro(*macro, arguments);
     if (const Function* const known = function.Get<Function>())
       return CallFunction(*known, arguments, options_, progression_);
-    return progression_.Fail(absl::StrCat("a call of ", KindOf(function), " is not supported"));
+    return progression_.Fail(Concat("a call of ", KindOf(function), " is not supported"));
   }
 
   Value CallMacro(const Macro& macro, const CallArguments& arguments) {
@@ -358,8 +358,7 @@ class Renderer {
     }
     for (const auto& [name, value] : arguments.named) {
       const auto known = scope.values.find(name);
-      if (known == scope.values.end())
-        return progression_.Fail(absl::StrCat("the macro has no parameter `", name, "`"));
+      if (known == scope.values.end()) return progression_.Fail(Concat("the macro has no parameter `", name, "`"));
       known->second = value;
     }
     for (size_t i = first_default; i < node.names.size(); ++i) {
@@ -405,4 +404,4 @@ std::optional<TemplateProblem> ChatTemplate::Render(const std::map<std::string, 
   return Renderer(variables, options, rendering).RunAll(tree_->nodes);
 }
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime

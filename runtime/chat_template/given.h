@@ -1,6 +1,6 @@
-// Private to tools/chat_template: the arguments of a call, and tables of functions by their names.
-#ifndef CLEAVE_TOOLS_CHAT_TEMPLATE_GIVEN_H_
-#define CLEAVE_TOOLS_CHAT_TEMPLATE_GIVEN_H_
+// Private to runtime/chat_template: the arguments of a call, and tables of functions by their names.
+#ifndef CLEAVE_RUNTIME_CHAT_TEMPLATE_GIVEN_H_
+#define CLEAVE_RUNTIME_CHAT_TEMPLATE_GIVEN_H_
 
 #include <algorithm>
 #include <initializer_list>
@@ -9,11 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "base/text/text.h"
-#include "tools/chat_template/functions.h"
+#include "runtime/chat_template/ascii.h"
+#include "runtime/chat_template/functions.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 
 // The arguments of one call.
 class Given {
@@ -42,7 +41,7 @@ class Given {
     for (const auto& [known, value] : arguments_.named) {
       is_right &= std::any_of(names.begin(), names.end(), [&name = known](const char* each) { return name == each; });
     }
-    if (!is_right) progression.Fail(absl::StrCat("`", name_, "` with these arguments is not supported"));
+    if (!is_right) progression.Fail(Concat("`", name_, "` with these arguments is not supported"));
     return is_right;
   }
 
@@ -51,7 +50,7 @@ class Given {
     const Value* const value = Find(place, name);
     const Text* const text = value == nullptr ? nullptr : value->Get<Text>();
     if (text != nullptr) return text->get();
-    progression.Fail(absl::StrCat("`", name_, "` needs a text"));
+    progression.Fail(Concat("`", name_, "` needs a text"));
     return nullptr;
   }
 
@@ -60,7 +59,7 @@ class Given {
     const Value* const value = Find(place, name);
     if (value == nullptr || value->Get<None>() != nullptr) return otherwise;
     if (const int64_t* const whole = value->Get<int64_t>()) return *whole;
-    progression.Fail(absl::StrCat("`", name_, "` needs a whole number"));
+    progression.Fail(Concat("`", name_, "` needs a whole number"));
     return otherwise;
   }
 
@@ -77,16 +76,11 @@ auto FindNamed(const Table& table, const std::string& name) -> decltype(table[0]
   return nullptr;
 }
 
-// "`{{ x | sort }}` is not supported"
-template <typename Table>
-void FailUnknown(const Table& table, const char* what, const std::string& name, Progression& progression) {
-  std::vector<std::string> names;
-  for (const auto& [known, function] : table) names.emplace_back(known);
-  const std::optional<std::string> nearest = NearestName(name, names);
-  progression.Fail(absl::StrCat("the ", what, " `", name, "` is not supported",
-                                nearest.has_value() ? absl::StrCat("; there is `", *nearest, "`") : ""));
+// "the filter `sort` is not supported"
+inline void FailUnknown(const char* what, const std::string& name, Progression& progression) {
+  progression.Fail(Concat("the ", what, " `", name, "` is not supported"));
 }
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime
 
-#endif  // CLEAVE_TOOLS_CHAT_TEMPLATE_GIVEN_H_
+#endif  // CLEAVE_RUNTIME_CHAT_TEMPLATE_GIVEN_H_

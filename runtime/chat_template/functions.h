@@ -1,6 +1,6 @@
-// Private to tools/chat_template: filters, tests, and methods of texts and dictionaries.
-#ifndef CLEAVE_TOOLS_CHAT_TEMPLATE_FUNCTIONS_H_
-#define CLEAVE_TOOLS_CHAT_TEMPLATE_FUNCTIONS_H_
+// Private to runtime/chat_template: filters, tests, and methods of texts and dictionaries.
+#ifndef CLEAVE_RUNTIME_CHAT_TEMPLATE_FUNCTIONS_H_
+#define CLEAVE_RUNTIME_CHAT_TEMPLATE_FUNCTIONS_H_
 
 #include <cstdint>
 #include <optional>
@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "tools/chat_template/chat_template.h"
-#include "tools/chat_template/value.h"
+#include "runtime/chat_template/chat_template.h"
+#include "runtime/chat_template/value.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 
 // What a rendering has used up, and its first problem. After a problem all goes on with nothing, to its end.
 class Progression {
@@ -86,6 +86,6 @@ Value Calculate(const std::string& sign, const Value& left, const Value& right, 
 // `left sign right` for == != < > <= >=.
 bool Compare(const std::string& sign, const Value& left, const Value& right, Progression& progression);
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime
 
-#endif  // CLEAVE_TOOLS_CHAT_TEMPLATE_FUNCTIONS_H_
+#endif  // CLEAVE_RUNTIME_CHAT_TEMPLATE_FUNCTIONS_H_

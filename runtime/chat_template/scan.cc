@@ -1,16 +1,15 @@
 // Reading guide: `Scanner::Run` goes from tag to tag. `Text` takes away the white space that the tags around a text ask
 // for: `-` all of it; without a sign, a tag `{%` or `{#` that stands alone on its line takes the spaces before it
 // (lstrip_blocks) and the end of the line behind it (trim_blocks); `+` none.
-#include "tools/chat_template/scan.h"
+#include "runtime/chat_template/scan.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
+#include "runtime/chat_template/ascii.h"
 #include "runtime/utf8/utf8.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 namespace {
 
 using Kind = TemplateToken::Kind;
@@ -18,9 +17,8 @@ using Kind = TemplateToken::Kind;
 constexpr const char* kSigns[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
                                   "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
 
-bool IsSpace(char c) { return absl::ascii_isspace(c); }
-bool IsNameStart(char c) { return absl::ascii_isalpha(c) || c == '_'; }
-bool IsNamePart(char c) { return absl::ascii_isalnum(c) || c == '_'; }
+bool IsNameStart(char c) { return IsLetter(c) || c == '_'; }
+bool IsNamePart(char c) { return IsLetterOrDigit(c) || c == '_'; }
 
 class Scanner {
  public:
@@ -112,7 +110,7 @@ class Scanner {
     std::string open;  // Brackets.
     while (!problem_.has_value()) {
       while (at_ < end_ && IsSpace(text_[at_])) ++at_;
-      if (at_ >= end_) return Fail(begin, absl::StrCat("the tag is not closed by `", close, "`"));
+      if (at_ >= end_) return Fail(begin, Concat("the tag is not closed by `", close, "`"));
       if (open.empty() && IsClosedBy(close)) {
         tokens_.push_back({is_block ? Kind::kEndBlock : Kind::kEndOutput, at_, ""});
         return Close(is_block);
@@ -127,7 +125,7 @@ class Scanner {
     if (IsNameStart(c)) {
       while (at_ < end_ && IsNamePart(text_[at_])) ++at_;
       tokens_.push_back({Kind::kName, begin, text_.substr(begin, at_ - begin)});
-    } else if (absl::ascii_isdigit(c)) {
+    } else if (IsDigit(c)) {
       Number();
     } else if (c == '\'' || c == '"') {
       String(c);
@@ -139,10 +137,10 @@ class Scanner {
   void Number() {
     const size_t begin = at_;
     const auto digits = [&] {
-      while (at_ < end_ && absl::ascii_isdigit(text_[at_])) ++at_;
+      while (at_ < end_ && IsDigit(text_[at_])) ++at_;
     };
     digits();
-    const bool is_float = at_ + 1 < end_ && text_[at_] == '.' && absl::ascii_isdigit(text_[at_ + 1]);
+    const bool is_float = at_ + 1 < end_ && text_[at_] == '.' && IsDigit(text_[at_ + 1]);
     if (is_float) {
       ++at_;
       digits();
@@ -155,14 +153,14 @@ class Scanner {
   void CodePoint(size_t begin, int digits, std::string& content) {
     uint32_t point = 0;
     for (int i = 0; i < digits; ++i, ++at_) {
-      if (at_ >= end_ || !absl::ascii_isxdigit(text_[at_])) return Fail(begin, "an escape of this string is too short");
-      const char digit = absl::ascii_tolower(text_[at_]);
+      if (at_ >= end_ || !IsHexDigit(text_[at_])) return Fail(begin, "an escape of this string is too short");
+      const char digit = ToLower(text_[at_]);
       point = point * 16 + static_cast<uint32_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
     }
     if (point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) {
       return Fail(begin, "an escape of this string is no character");
     }
-    runtime::AppendUtf8(point, content);
+    AppendUtf8(point, content);
   }
 
   void String(char quote) {
@@ -184,8 +182,8 @@ class Scanner {
       } else if (escaped == 'x' || escaped == 'u' || escaped == 'U') {
         CodePoint(begin, escaped == 'x' ? 2 : escaped == 'u' ? 4 : 8, content);
       } else if (escaped != '\n') {  // Which Python leaves out.
-        if (absl::ascii_isdigit(escaped) || escaped == 'N') {
-          return Fail(begin, absl::StrCat("the escape `\\", std::string(1, escaped), "` is not supported"));
+        if (IsDigit(escaped) || escaped == 'N') {
+          return Fail(begin, Concat("the escape `\\", std::string(1, escaped), "` is not supported"));
         }
         content += c;
         content += escaped;
@@ -202,15 +200,15 @@ class Scanner {
     const auto sign = std::find_if(std::begin(kSigns), std::end(kSigns), is_here);
     if (sign == std::end(kSigns)) {
       size_t end = at_;
-      runtime::ReadUtf8(text_, end);
-      return Fail(at_, absl::StrCat("unexpected `", text_.substr(at_, end - at_), "`"));
+      ReadUtf8(text_, end);
+      return Fail(at_, Concat("unexpected `", text_.substr(at_, end - at_), "`"));
     }
     const char c = **sign;
     if (std::strchr("([{", c) != nullptr) {
       open += c;
     } else if (std::strchr(")]}", c) != nullptr) {
       const char opening = c == ')' ? '(' : c == ']' ? '[' : '{';
-      if (open.empty() || open.back() != opening) return Fail(at_, absl::StrCat("unexpected `", *sign, "`"));
+      if (open.empty() || open.back() != opening) return Fail(at_, Concat("unexpected `", *sign, "`"));
       open.pop_back();
     }
     tokens_.push_back({Kind::kSign, at_, *sign});
@@ -231,4 +229,4 @@ std::optional<TemplateProblem> ScanTemplate(const std::string& text, std::vector
   return Scanner(text, tokens).Run();
 }
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime

@@ -1,4 +1,4 @@
-#include "tools/chat_template/chat_template.h"
+#include "runtime/chat_template/chat_template.h"
 
 #include <fstream>
 #include <iterator>
@@ -6,15 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "runtime/json/json.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 namespace {
 
-constexpr char kFolder[] = "tools/chat_template/testdata/";
+constexpr char kFolder[] = "runtime/chat_template/testdata/";
 
 std::string ReadText(const std::string& name) {
   std::ifstream file(kFolder + name, std::ios::binary);
@@ -39,30 +37,30 @@ std::string Render(const std::string& text, const std::map<std::string, Value>& 
   auto problem = ChatTemplate::Parse(text, parsed);
   if (!problem.has_value()) problem = parsed.Render(variables, options, rendering);
   if (!problem.has_value()) return rendering.text.text();
-  return absl::StrCat(runtime::PlaceIn(text, problem->offset), ": ", problem->message);
+  return PlaceIn(text, problem->offset) + ": " + problem->message;
 }
 
 // Places in bytes of those in characters.
-std::vector<MarkedRange> InBytes(const std::string& text, const runtime::Json& places) {
+std::vector<MarkedRange> InBytes(const std::string& text, const Json& places) {
   std::vector<size_t> starts;
   for (size_t at = 0; at < text.size(); ++at) {
     if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) starts.push_back(at);
   }
   starts.push_back(text.size());
   std::vector<MarkedRange> ranges;
-  for (const runtime::Json& place : places.items) {
-    const size_t begin = starts[static_cast<size_t>(*runtime::JsonInteger(place.items[0]))];
-    const size_t end = starts[static_cast<size_t>(*runtime::JsonInteger(place.items[1]))];
+  for (const Json& place : places.items) {
+    const size_t begin = starts[static_cast<size_t>(*JsonInteger(place.items[0]))];
+    const size_t end = starts[static_cast<size_t>(*JsonInteger(place.items[1]))];
     if (begin < end) ranges.push_back({begin, end, MarkedText::kNoMark});
   }
   return ranges;
 }
 
 TEST(ChatTemplateTest, WritesWhatTransformersDoes) {
-  const auto cases = runtime::ParseJson(ReadText("cases.json"));
+  const auto cases = ParseJson(ReadText("cases.json"));
   ASSERT_TRUE(cases.ok()) << cases.error().message;
   std::set<std::string> names;
-  for (const runtime::Json& item : cases.value().items) {
+  for (const Json& item : cases.value().items) {
     const std::string& name = item.items[0].text;
     names.insert(name);
     std::map<std::string, Value> variables = {{"bos_token", TextValue("<s>")}, {"eos_token", TextValue("</s>")}};
@@ -72,7 +70,7 @@ TEST(ChatTemplateTest, WritesWhatTransformersDoes) {
     ASSERT_FALSE(problem.has_value()) << name << ": " << problem->message;
     Rendering rendering;
     const auto failed = parsed.Render(variables, OptionsOf2024(), rendering);
-    const bool is_expected = item.items[2].kind != runtime::Json::Kind::kNull;
+    const bool is_expected = item.items[2].kind != Json::Kind::kNull;
     ASSERT_EQ(!failed.has_value(), is_expected) << name << ": " << failed->message;
     if (!is_expected) continue;
     EXPECT_EQ(rendering.text.text(), item.items[2].text) << name;
@@ -89,7 +87,7 @@ TEST(ChatTemplateTest, BytesOfMessagesKeepTheirMarks) {
   ChatTemplate parsed;
   ASSERT_FALSE(ChatTemplate::Parse(text, parsed).has_value());
   const std::map<std::string, Value> variables = {
-      {"m", *ValueOfJson(runtime::ParseJson(R"({"content": " a\"bc "})").value(), 7)}};
+      {"m", *ValueOfJson(ParseJson(R"({"content": " a\"bc "})").value(), 7)}};
   Rendering rendering;
   ASSERT_FALSE(parsed.Render(variables, {}, rendering).has_value());
   EXPECT_EQ(rendering.text.text(), "<|user|>\"bc| a\"-c  a\"+c {\"content\": \" a\\\"bc \"} A\"BC ");
@@ -109,7 +107,7 @@ TEST(ChatTemplateTest, ProblemsHaveNamesAndPlaces) {
       {"{# x", "line 1, column 1: the comment `{#` is not closed by `#}`"},
       {"{{ 'x }}", "line 1, column 4: the string is not closed"},
       {"{{ x | sort }}", "line 1, column 6: the filter `sort` is not supported"},
-      {"{{ x | trm }}", "line 1, column 6: the filter `trm` is not supported; there is `trim`"},
+      {"{{ x | trm }}", "line 1, column 6: the filter `trm` is not supported"},
       {"{{ 'a' is lower }}", "line 1, column 8: the test `lower` is not supported"},
       {"{{ 'a'.format(1) }}", "line 1, column 7: the method `format` is not supported"},
       {"{{ x.y }}", "line 1, column 5: `.y` of nothing (there is no `x`)"},
@@ -149,15 +147,15 @@ TEST(ChatTemplateTest, HostileTemplatesComeToAnEnd) {
   options.most_steps = 1'000'000;
   for (const auto& [text, expected] : cases) {
     const std::string said = Render(text, {}, options);
-    EXPECT_TRUE(absl::StrContains(said, expected)) << said;
+    EXPECT_TRUE(said.find(expected) != std::string::npos) << said;
   }
   std::string chain = "{{ x";
   for (int i = 0; i < 5000; ++i) chain += " or x";
-  EXPECT_TRUE(absl::StrContains(Render(chain + " }}"), "this expression is too long"));
+  EXPECT_TRUE(Render(chain + " }}").find("this expression is too long") != std::string::npos);
   std::string ifs;
   for (int i = 0; i < 5000; ++i) ifs += "{% if x %}";
-  EXPECT_TRUE(absl::StrContains(Render(ifs), "nested too deep"));
+  EXPECT_TRUE(Render(ifs).find("nested too deep") != std::string::npos);
 }
 
 }  // namespace
-}  // namespace cleave::tools
+}  // namespace cleave::runtime

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
+#include "runtime/chat_template/ascii.h"
+#include "runtime/chat_template/functions.h"  // IWYU pragma: associated
 #include "runtime/utf8/utf8.h"
-#include "tools/chat_template/functions.h"  // IWYU pragma: associated
 
-namespace cleave::tools {
+namespace cleave::runtime {
 namespace {
 
 constexpr size_t kLongestText = size_t{1} << 28;
@@ -27,7 +27,7 @@ std::optional<double> AnyNumberOf(const Value& value) {
 std::vector<size_t> CharactersOf(const std::string& text, Progression& progression) {
   progression.Write(text.size());
   std::vector<size_t> places;
-  for (size_t at = 0; at < text.size(); runtime::ReadUtf8(text, at)) places.push_back(at);
+  for (size_t at = 0; at < text.size(); ReadUtf8(text, at)) places.push_back(at);
   places.push_back(text.size());
   return places;
 }
@@ -50,7 +50,7 @@ Value CalculateWhole(const std::string& sign, int64_t a, int64_t b, Progression&
       result = sign == "%" ? a % b + (rounds_down ? b : 0) : a / b - (rounds_down ? 1 : 0);
     }
   } else {
-    return progression.Fail(absl::StrCat("`", sign, "` is not supported"));
+    return progression.Fail(Concat("`", sign, "` is not supported"));
   }
   return is_too_large ? progression.Fail("a number is too large") : Value(result);
 }
@@ -60,7 +60,7 @@ Value CalculateFloat(const std::string& sign, double a, double b, Progression& p
   if (sign == "-") return a - b;
   if (sign == "*") return a * b;
   if (sign == "/") return b == 0 ? progression.Fail("a division by zero") : Value(a / b);
-  return progression.Fail(absl::StrCat("`", sign, "` of numbers with a point is not supported"));
+  return progression.Fail(Concat("`", sign, "` of numbers with a point is not supported"));
 }
 
 Value Repeated(const MarkedText& text, int64_t count, Progression& progression) {
@@ -105,7 +105,7 @@ MarkedText ShownText(const Value& value, Progression& progression) {
     progression.Write(text->size());
     return *std::move(text);
   }
-  progression.Fail(absl::StrCat(KindOf(value), " as a text is not supported (`tojson` writes it)"));
+  progression.Fail(Concat(KindOf(value), " as a text is not supported (`tojson` writes it)"));
   return MarkedText();
 }
 
@@ -122,7 +122,7 @@ std::vector<Value> ItemsOf(const Value& value, Progression& progression) {
       items.push_back(TextValue((*text)->Part(places[i], places[i + 1])));
     }
   } else if (!value.IsUndefined()) {
-    progression.Fail(absl::StrCat(KindOf(value), " has no items"));
+    progression.Fail(Concat(KindOf(value), " has no items"));
   }
   progression.Step(static_cast<int64_t>(items.size()));
   return items;
@@ -131,13 +131,12 @@ std::vector<Value> ItemsOf(const Value& value, Progression& progression) {
 Value MemberOf(const Value& object, const std::string& name, Progression& progression) {
   progression.Step();
   if (object.IsUndefined()) {
-    return progression.Fail(absl::StrCat("`.", name, "` of ", KindOf(object)));
+    return progression.Fail(Concat("`.", name, "` of ", KindOf(object)));
   }
   const Value* found = nullptr;
   if (const Dict* const dict = object.Get<Dict>()) {
     progression.Step(static_cast<int64_t>((*dict)->members.size()) / 8);
-    if (IsMethodOfDict(name))
-      return progression.Fail(absl::StrCat("`.", name, "` that is not called is not supported"));
+    if (IsMethodOfDict(name)) return progression.Fail(Concat("`.", name, "` that is not called is not supported"));
     found = (*dict)->Find(name);
   } else if (const Namespace* const names = object.Get<Namespace>()) {
     const auto member = (*names)->members.find(name);
@@ -158,7 +157,7 @@ Value MemberOf(const Value& object, const std::string& name, Progression& progre
     if (name == "nextitem") {
       return at.index0 + 1 < at.length ? (*at.items)[place + 1] : Value(Undefined{"loop.nextitem"});
     }
-    return progression.Fail(absl::StrCat("`loop.", name, "` is not supported"));
+    return progression.Fail(Concat("`loop.", name, "` is not supported"));
   }
   return found != nullptr ? *found : Value(Undefined{name});
 }
@@ -173,7 +172,7 @@ Value ItemOf(const Value& object, const Value& key, Progression& progression) {
     }
     return MemberOf(object, (*name)->text(), progression);
   }
-  if (object.IsUndefined()) return progression.Fail(absl::StrCat("an item of ", KindOf(object)));
+  if (object.IsUndefined()) return progression.Fail(Concat("an item of ", KindOf(object)));
   const std::optional<int64_t> place = WholeOf(key);
   if (!place.has_value() || (object.Get<List>() == nullptr && object.Get<Text>() == nullptr)) return Undefined{"item"};
   if (const List* const list = object.Get<List>()) {
@@ -192,14 +191,13 @@ Value ItemOf(const Value& object, const Value& key, Progression& progression) {
 Value SliceOf(const Value& object, const Value& begin, const Value& end, const Value& step, Progression& progression) {
   const List* const list = object.Get<List>();
   const Text* const text = object.Get<Text>();
-  if (list == nullptr && text == nullptr) return progression.Fail(absl::StrCat("a part of ", KindOf(object)));
+  if (list == nullptr && text == nullptr) return progression.Fail(Concat("a part of ", KindOf(object)));
   const std::vector<size_t> places =
       text == nullptr ? std::vector<size_t>() : CharactersOf((*text)->text(), progression);
   const auto count = static_cast<int64_t>(text == nullptr ? (*list)->items.size() : places.size() - 1);
   const auto is_out = [](const Value& bound) { return bound.IsUndefined() || bound.Get<None>() != nullptr; };
   for (const Value* bound : {&begin, &end, &step}) {
-    if (!is_out(*bound) && !WholeOf(*bound).has_value())
-      return progression.Fail(absl::StrCat(KindOf(*bound), " as a place"));
+    if (!is_out(*bound) && !WholeOf(*bound).has_value()) return progression.Fail(Concat(KindOf(*bound), " as a place"));
   }
   const int64_t stride = is_out(step) ? 1 : *WholeOf(step);
   if (stride == 0) return progression.Fail("a slice with step 0");
@@ -233,7 +231,7 @@ bool IsIn(const Value& item, const Value& collection, Progression& progression) 
   if (const Text* const text = collection.Get<Text>()) {
     const Text* const part = item.Get<Text>();
     if (part == nullptr) {
-      progression.Fail(absl::StrCat(KindOf(item), " in a text"));
+      progression.Fail(Concat(KindOf(item), " in a text"));
       return false;
     }
     progression.Write((*text)->size());
@@ -249,7 +247,7 @@ bool IsIn(const Value& item, const Value& collection, Progression& progression) 
     const std::vector<Value>& items = (*list)->items;
     return std::any_of(items.begin(), items.end(), [&](const Value& other) { return AreEqual(item, other); });
   }
-  if (!collection.IsUndefined()) progression.Fail(absl::StrCat("`in` of ", KindOf(collection)));
+  if (!collection.IsUndefined()) progression.Fail(Concat("`in` of ", KindOf(collection)));
   return false;
 }
 
@@ -279,7 +277,7 @@ Value Calculate(const std::string& sign, const Value& left, const Value& right, 
     items.insert(items.end(), (*more)->items.begin(), (*more)->items.end());
     return progression.MadeList(std::move(items));
   }
-  return progression.Fail(absl::StrCat("`", sign, "` of ", KindOf(left), " and ", KindOf(right)));
+  return progression.Fail(Concat("`", sign, "` of ", KindOf(left), " and ", KindOf(right)));
 }
 
 bool Compare(const std::string& sign, const Value& left, const Value& right, Progression& progression) {
@@ -297,10 +295,10 @@ bool Compare(const std::string& sign, const Value& left, const Value& right, Pro
   } else if (x.has_value() && y.has_value()) {
     order = *x < *y ? -1 : *x > *y ? 1 : 0;
   } else {
-    progression.Fail(absl::StrCat("`", sign, "` of ", KindOf(left), " and ", KindOf(right)));
+    progression.Fail(Concat("`", sign, "` of ", KindOf(left), " and ", KindOf(right)));
     return false;
   }
   return sign == "<" ? order < 0 : sign == ">" ? order > 0 : sign == "<=" ? order <= 0 : order >= 0;
 }
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime

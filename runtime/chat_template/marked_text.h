@@ -6,8 +6,8 @@
 // What is cut, joined or replaced keeps the marks of its bytes, so that whatever a template does to a message, the
 // bytes of that message can be told from those of the template, and a text of a special token in a message from a
 // special token.
-#ifndef CLEAVE_TOOLS_CHAT_TEMPLATE_MARKED_TEXT_H_
-#define CLEAVE_TOOLS_CHAT_TEMPLATE_MARKED_TEXT_H_
+#ifndef CLEAVE_RUNTIME_CHAT_TEMPLATE_MARKED_TEXT_H_
+#define CLEAVE_RUNTIME_CHAT_TEMPLATE_MARKED_TEXT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace cleave::tools {
+namespace cleave::runtime {
 
 // Consecutive bytes with one mark.
 struct MarkedRange {
@@ -23,7 +23,9 @@ struct MarkedRange {
   size_t end;
   int32_t mark;
 
-  bool operator==(const MarkedRange&) const = default;
+  bool operator==(const MarkedRange& other) const {
+    return begin == other.begin && end == other.end && mark == other.mark;
+  }
 };
 
 class MarkedText {
@@ -55,6 +57,6 @@ class MarkedText {
   std::vector<MarkedRange> ranges_;
 };
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime
 
-#endif  // CLEAVE_TOOLS_CHAT_TEMPLATE_MARKED_TEXT_H_
+#endif  // CLEAVE_RUNTIME_CHAT_TEMPLATE_MARKED_TEXT_H_

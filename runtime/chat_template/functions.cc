@@ -1,17 +1,15 @@
 // Reading guide: two tables, kFilters and kTests, and the functions that they name; methods.cc has those of texts. A
 // function gets the value before the `|`, and its arguments as `Given`, which finds them by place or by name.
-#include "tools/chat_template/functions.h"
+#include "runtime/chat_template/functions.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "tools/chat_template/given.h"
-#include "tools/chat_template/methods.h"
+#include "runtime/chat_template/ascii.h"
+#include "runtime/chat_template/given.h"
+#include "runtime/chat_template/methods.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 namespace {
 
 // Filters.
@@ -25,7 +23,7 @@ Value Length(const Value& input, const Given& given) {
   if (const List* const list = input.Get<List>()) return static_cast<int64_t>((*list)->items.size());
   if (const Dict* const dict = input.Get<Dict>()) return static_cast<int64_t>((*dict)->members.size());
   if (input.IsUndefined()) return int64_t{0};
-  return given.progression.Fail(absl::StrCat("the length of ", KindOf(input)));
+  return given.progression.Fail(Concat("the length of ", KindOf(input)));
 }
 
 Value ToJson(const Value& input, const Given& given) {
@@ -39,7 +37,7 @@ Value ToJson(const Value& input, const Given& given) {
   given.progression.Step(SizeOf(input) * (1 + std::max<int64_t>(indent, 0)));
   if (given.progression.has_failed()) return Value();
   std::optional<MarkedText> json = JsonOf(input, style);
-  if (!json.has_value()) return given.progression.Fail(absl::StrCat("`tojson` of ", KindOf(input)));
+  if (!json.has_value()) return given.progression.Fail(Concat("`tojson` of ", KindOf(input)));
   return given.progression.Made(*std::move(json));
 }
 
@@ -60,9 +58,8 @@ Value Int(const Value& input, const Given& given) {
     return static_cast<int64_t>(*number);
   }
   int64_t whole = 0;
-  if (const Text* const text = input.Get<Text>(); text != nullptr && absl::SimpleAtoi((*text)->text(), &whole))
-    return whole;
-  return given.progression.Fail(absl::StrCat("`int` of ", KindOf(input), " is not supported"));
+  if (const Text* const text = input.Get<Text>(); text != nullptr && ReadNumber((*text)->text(), whole)) return whole;
+  return given.progression.Fail(Concat("`int` of ", KindOf(input), " is not supported"));
 }
 
 Value FirstOrLast(const Value& input, const Given& given, bool is_last) {
@@ -111,7 +108,7 @@ Value Map(const Value& input, const Given& given) {
 Value Selected(const Value& input, const Given& given, bool has_attribute, bool keeps) {
   if (!given.AreAtMost(SIZE_MAX)) return Value();
   const size_t first = has_attribute ? 1 : 0;
-  if (given.count() < first) return given.progression.Fail(absl::StrCat("`", given.name(), "` needs an attribute"));
+  if (given.count() < first) return given.progression.Fail(Concat("`", given.name(), "` needs an attribute"));
   const MarkedText* const test = given.count() > first ? given.TextAt(first, "") : nullptr;
   CallArguments rest;
   for (size_t i = first + 1; i < given.count(); ++i) rest.items.push_back(given.at(i));
@@ -129,11 +126,11 @@ Value Selected(const Value& input, const Given& given, bool has_attribute, bool 
 Value DictSort(const Value& input, const Given& given) {
   const Dict* const dict = input.Get<Dict>();
   if (!given.AreAtMost(0)) return Value();
-  if (dict == nullptr) return given.progression.Fail(absl::StrCat("`dictsort` of ", KindOf(input)));
+  if (dict == nullptr) return given.progression.Fail(Concat("`dictsort` of ", KindOf(input)));
   DictValue sorted = **dict;
   given.progression.Step(SizeOf(input));
   const auto is_before = [](const auto& a, const auto& b) {
-    return absl::AsciiStrToLower(a.first->text()) < absl::AsciiStrToLower(b.first->text());
+    return InLowerCase(a.first->text()) < InLowerCase(b.first->text());
   };
   std::stable_sort(sorted.members.begin(), sorted.members.end(), is_before);
   return Pairs(sorted, given.progression);
@@ -189,7 +186,7 @@ constexpr std::pair<const char*, Filter> kFilters[] = {
        if (input.IsUndefined()) return given.progression.MadeList({});
        const Dict* const dict = input.Get<Dict>();
        return dict != nullptr ? Pairs(**dict, given.progression)
-                              : given.progression.Fail(absl::StrCat("`items` of ", KindOf(input)));
+                              : given.progression.Fail(Concat("`items` of ", KindOf(input)));
      }},
     {"dictsort", DictSort},
     {"join", Join},
@@ -211,14 +208,14 @@ bool IsOneOf(const Value& input, const Given&) {
 
 bool IsSignOf(const char* sign, const Value& input, const Given& given) {
   if (given.count() == 1) return Compare(sign, input, given.at(0), given.progression);
-  given.progression.Fail(absl::StrCat("`", given.name(), "` needs one argument"));
+  given.progression.Fail(Concat("`", given.name(), "` needs one argument"));
   return false;
 }
 
 bool IsRest(const Value& input, const Given& given, int64_t divisor, int64_t rest) {
   const int64_t* const whole = input.Get<int64_t>();
   if (whole != nullptr && divisor != 0) return *whole % divisor == rest || *whole % divisor == -rest;
-  given.progression.Fail(absl::StrCat("`", given.name(), "` of ", KindOf(input)));
+  given.progression.Fail(Concat("`", given.name(), "` of ", KindOf(input)));
   return false;
 }
 
@@ -282,7 +279,7 @@ Value ApplyFilter(const std::string& name, const Value& input, const CallArgumen
   progression.Step();
   if (progression.has_failed()) return Value();
   if (const Filter filter = FindNamed(kFilters, name)) return filter(input, Given(name, arguments, progression));
-  FailUnknown(kFilters, "filter", name, progression);
+  FailUnknown("filter", name, progression);
   return Value();
 }
 
@@ -290,7 +287,7 @@ bool ApplyTest(const std::string& name, const Value& input, const CallArguments&
   progression.Step();
   if (progression.has_failed()) return false;
   if (const Test test = FindNamed(kTests, name)) return test(input, Given(name, arguments, progression));
-  FailUnknown(kTests, "test", name, progression);
+  FailUnknown("test", name, progression);
   return false;
 }
 
@@ -320,7 +317,7 @@ Value CallFunction(Function function, const CallArguments& arguments, const Rend
       const Given given("raise_exception", arguments, progression);
       const MarkedText* const message = given.TextAt(0, "message");
       if (message == nullptr) return Value();
-      return progression.Fail(absl::StrCat("the template refuses this: ", message->text().substr(0, 500)));
+      return progression.Fail(Concat("the template refuses this: ", message->text().substr(0, 500)));
     }
     case Function::kStrftimeNow:
       break;
@@ -332,4 +329,4 @@ Value CallFunction(Function function, const CallArguments& arguments, const Rend
   return TextValue(DateText(format->text(), *options.date));
 }
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime

@@ -12,8 +12,8 @@
 // and can render on several threads.
 //
 // Language: https://jinja.palletsprojects.com/templates; its use: transformers, chat_template_utils.
-#ifndef CLEAVE_TOOLS_CHAT_TEMPLATE_CHAT_TEMPLATE_H_
-#define CLEAVE_TOOLS_CHAT_TEMPLATE_CHAT_TEMPLATE_H_
+#ifndef CLEAVE_RUNTIME_CHAT_TEMPLATE_CHAT_TEMPLATE_H_
+#define CLEAVE_RUNTIME_CHAT_TEMPLATE_CHAT_TEMPLATE_H_
 
 #include <cstdint>
 #include <ctime>
@@ -24,10 +24,10 @@
 #include <string>
 #include <vector>
 
-#include "tools/chat_template/marked_text.h"
-#include "tools/chat_template/value.h"
+#include "runtime/chat_template/marked_text.h"
+#include "runtime/chat_template/value.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 
 struct TemplateProblem {
   size_t offset;        // In the text of the template.
@@ -73,6 +73,6 @@ class ChatTemplate {
   bool has_generation_ = false;
 };
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime
 
-#endif  // CLEAVE_TOOLS_CHAT_TEMPLATE_CHAT_TEMPLATE_H_
+#endif  // CLEAVE_RUNTIME_CHAT_TEMPLATE_CHAT_TEMPLATE_H_

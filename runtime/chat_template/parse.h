@@ -1,16 +1,16 @@
-// Private to tools/chat_template: from text to a tree.
-#ifndef CLEAVE_TOOLS_CHAT_TEMPLATE_PARSE_H_
-#define CLEAVE_TOOLS_CHAT_TEMPLATE_PARSE_H_
+// Private to runtime/chat_template: from text to a tree.
+#ifndef CLEAVE_RUNTIME_CHAT_TEMPLATE_PARSE_H_
+#define CLEAVE_RUNTIME_CHAT_TEMPLATE_PARSE_H_
 
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "tools/chat_template/chat_template.h"
-#include "tools/chat_template/syntax.h"
+#include "runtime/chat_template/chat_template.h"
+#include "runtime/chat_template/syntax.h"
 
-namespace cleave::tools {
+namespace cleave::runtime {
 
 struct ParsedTemplate {
   std::vector<TemplateNode> nodes;
@@ -21,6 +21,6 @@ struct ParsedTemplate {
 
 std::optional<TemplateProblem> ParseTemplate(const std::string& text, ParsedTemplate& parsed);
 
-}  // namespace cleave::tools
+}  // namespace cleave::runtime
 
-#endif  // CLEAVE_TOOLS_CHAT_TEMPLATE_PARSE_H_
+#endif  // CLEAVE_RUNTIME_CHAT_TEMPLATE_PARSE_H_
