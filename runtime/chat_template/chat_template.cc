@@ -226,7 +226,7 @@ class Renderer {
         for (size_t i = 0; i < 3; ++i) {
           if (expr.items[i + 1] != nullptr) bounds[i] = item(i + 1);
         }
-        return SliceOf(object, bounds[0], bounds[1], bounds[2], here());
+        return Sliced(object, bounds[0], bounds[1], bounds[2], here());
       }
       case ExprKind::kCall:
         return Call(expr, scope);

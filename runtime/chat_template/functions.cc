@@ -34,7 +34,7 @@ Value ToJson(const Value& input, const Given& given) {
   const int64_t indent = given.WholeAt(0, "indent", -1);
   if (indent > 100) return given.progression.Fail("`indent` is too large");
   if (indent >= 0) style.indent = indent;
-  given.progression.Step(SizeOf(input) * (1 + std::max<int64_t>(indent, 0)));
+  given.progression.Step(CountOf(input) * (1 + std::max<int64_t>(indent, 0)));
   if (given.progression.has_failed()) return Value();
   std::optional<MarkedText> json = JsonOf(input, style);
   if (!json.has_value()) return given.progression.Fail(Concat("`tojson` of ", KindOf(input)));
@@ -81,7 +81,7 @@ Value Join(const Value& input, const Given& given) {
 
 Value Reverse(const Value& input, const Given& given) {
   if (!given.AreAtMost(0)) return Value();
-  if (input.Get<Text>() != nullptr) return SliceOf(input, Value(), Value(), int64_t{-1}, given.progression);
+  if (input.Get<Text>() != nullptr) return Sliced(input, Value(), Value(), int64_t{-1}, given.progression);
   std::vector<Value> items = ItemsOf(input, given.progression);
   std::reverse(items.begin(), items.end());
   return given.progression.MadeList(std::move(items));
@@ -128,7 +128,7 @@ Value DictSort(const Value& input, const Given& given) {
   if (!given.AreAtMost(0)) return Value();
   if (dict == nullptr) return given.progression.Fail(Concat("`dictsort` of ", KindOf(input)));
   DictValue sorted = **dict;
-  given.progression.Step(SizeOf(input));
+  given.progression.Step(CountOf(input));
   const auto is_before = [](const auto& a, const auto& b) {
     return InLowerCase(a.first->text()) < InLowerCase(b.first->text());
   };

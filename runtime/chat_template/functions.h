@@ -75,7 +75,7 @@ Value MemberOf(const Value& object, const std::string& name, Progression& progre
 Value ItemOf(const Value& object, const Value& key, Progression& progression);
 
 // `object[begin:end:step]`, each nothing where it was left out.
-Value SliceOf(const Value& object, const Value& begin, const Value& end, const Value& step, Progression& progression);
+Value Sliced(const Value& object, const Value& begin, const Value& end, const Value& step, Progression& progression);
 
 // `item in collection`.
 bool IsIn(const Value& item, const Value& collection, Progression& progression);

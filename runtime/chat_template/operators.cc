@@ -188,7 +188,7 @@ Value ItemOf(const Value& object, const Value& key, Progression& progression) {
   return TextValue(text.Part(places[static_cast<size_t>(at)], places[static_cast<size_t>(at) + 1]));
 }
 
-Value SliceOf(const Value& object, const Value& begin, const Value& end, const Value& step, Progression& progression) {
+Value Sliced(const Value& object, const Value& begin, const Value& end, const Value& step, Progression& progression) {
   const List* const list = object.Get<List>();
   const Text* const text = object.Get<Text>();
   if (list == nullptr && text == nullptr) return progression.Fail(Concat("a part of ", KindOf(object)));
@@ -281,7 +281,7 @@ Value Calculate(const std::string& sign, const Value& left, const Value& right, 
 }
 
 bool Compare(const std::string& sign, const Value& left, const Value& right, Progression& progression) {
-  progression.Step(std::min(SizeOf(left), SizeOf(right)));
+  progression.Step(std::min(CountOf(left), CountOf(right)));
   if (sign == "==") return AreEqual(left, right);
   if (sign == "!=") return !AreEqual(left, right);
   int order = 0;

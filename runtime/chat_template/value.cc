@@ -23,7 +23,7 @@ class Holding {
   void Add(const Value& value) {
     is_allowed_ &= value.Get<Namespace>() == nullptr && value.Get<Macro>() == nullptr && value.Get<Loop>() == nullptr;
     depth_ = std::max(depth_, DepthOf(value) + 1);
-    size_ += SizeOf(value);
+    size_ += CountOf(value);
   }
 
   bool IsPossible() const { return is_allowed_ && depth_ <= kDeepestValue && size_ <= kMostValues; }
@@ -200,7 +200,7 @@ std::optional<Value> ValueOfJson(const Json& json, int32_t mark) {
   return MakeDict(std::move(members));
 }
 
-int64_t SizeOf(const Value& value) {
+int64_t CountOf(const Value& value) {
   if (const List* const list = value.Get<List>()) return (*list)->size;
   if (const Dict* const dict = value.Get<Dict>()) return (*dict)->size;
   return 1;

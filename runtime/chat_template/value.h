@@ -101,7 +101,7 @@ std::optional<Value> MakeDict(std::vector<std::pair<Text, Value>> members);  // 
 std::optional<Value> ValueOfJson(const Json& json, int32_t mark);
 
 // How many values there are in this one, at least 1.
-int64_t SizeOf(const Value& value);
+int64_t CountOf(const Value& value);
 
 // Python's bool().
 bool IsTrue(const Value& value);

@@ -49,11 +49,10 @@ class Conversation {
     const Result<Sequence> sequence = SequenceOf(session_, std::move(tokens.value()), session_.options.length);
     if (!sequence.ok()) return sequence.error();
     Answer answer(sequence.value(), session_.tokenizer, session_.options.stops);
-    if (auto error = ContinueTogether(session_, {&answer}, [](size_t, const std::string& piece) { Print(piece); })) {
-      return error;
-    }
+    const auto show = [](size_t, const std::string& piece) { Print(ValidUtf8(piece)); };
+    if (auto error = ContinueTogether(session_, {&answer}, show)) return error;
     Print("\n");
-    messages_.push_back({"assistant", answer.text});
+    messages_.push_back({"assistant", ValidUtf8(answer.text)});
     return std::nullopt;
   }
 

@@ -240,7 +240,7 @@ class Requests {
 
   static void WriteProblem(const Settings& settings, const Error& error) {
     JsonObject line = LineOf(settings);
-    line.Add("error", ValidUtf8("the request " + error.message));
+    line.Add("error", ValidUtf8("the request: " + error.message));
     WriteLine(line);
   }
 

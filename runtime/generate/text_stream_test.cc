@@ -52,7 +52,7 @@ TEST(TextStreamTest, ShowsWholeCharacters) {
 
 TEST(TextStreamTest, StopWordsEndIt) {
   EXPECT_EQ(Pieces({"one STOP two", "three"}, {"STOP"}), "|one |.");
-  EXPECT_EQ(Pieces({"one S", "T", "OP two"}, {"STOP"}), "|one ||||.");
+  EXPECT_EQ(Pieces({"one S", "T", "OP two"}, {"STOP"}), "|one |||.");
   EXPECT_EQ(Pieces({"one S", "T", "IR"}, {"STOP"}), "|one ||STIR|");
   EXPECT_EQ(Pieces({"one ST"}, {"STOP"}), "|one |ST");
   EXPECT_EQ(Pieces({"aab"}, {"ab"}), "|a|.");
