@@ -23,9 +23,9 @@ Result<Sequence> SequenceOf(const Session& session, std::vector<int32_t> prompt,
   return sequence;
 }
 
-std::optional<Error> ContinueTogether(Session& session, const std::vector<Answer*>& answers, const ShowText& show) {
+std::optional<Error> ContinueTogether(Session& session, const std::vector<TextAnswer*>& answers, const ShowText& show) {
   Sequences some;
-  for (const Answer* const answer : answers) some.push_back(answer->sequence);
+  for (const TextAnswer* const answer : answers) some.push_back(answer->sequence);
   const auto add = [&](size_t i, const std::string& piece) {
     if (piece.empty()) return;
     answers[i]->text += piece;
@@ -46,7 +46,7 @@ std::optional<Error> ContinueTogether(Session& session, const std::vector<Answer
   return std::nullopt;
 }
 
-std::optional<Error> ContinueAll(Session& session, std::vector<Answer>& answers, const ShowText& show,
+std::optional<Error> ContinueAll(Session& session, std::vector<TextAnswer>& answers, const ShowText& show,
                                  const std::function<void(size_t answer)>& done) {
   std::vector<size_t> order(answers.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -59,7 +59,7 @@ std::optional<Error> ContinueAll(Session& session, std::vector<Answer>& answers,
   size_t told = 0;
   for (size_t first = 0; first < order.size(); first += batch) {
     const size_t count = std::min(batch, order.size() - first);
-    std::vector<Answer*> some;
+    std::vector<TextAnswer*> some;
     for (size_t i = 0; i < count; ++i) some.push_back(&answers[order[first + i]]);
     const auto show_one = [&](size_t i, const std::string& piece) { show(order[first + i], piece); };
     if (auto error = ContinueTogether(session, some, show_one)) return error;

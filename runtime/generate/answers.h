@@ -30,8 +30,8 @@ struct Session {
   int64_t places() const { return request.settings.places; }
 };
 
-struct Answer {
-  Answer(Sequence what, const Tokenizer& tokenizer, std::vector<std::string> stops)
+struct TextAnswer {
+  TextAnswer(Sequence what, const Tokenizer& tokenizer, std::vector<std::string> stops)
       : sequence(std::move(what)), stream(tokenizer, std::move(stops)) {}
 
   Sequence sequence;
@@ -49,11 +49,11 @@ using ShowText = std::function<void(size_t answer, const std::string& piece)>;
 Result<Sequence> SequenceOf(const Session& session, std::vector<int32_t> prompt, std::optional<int64_t> length);
 
 // Continues at most a batch of them until all have ended.
-std::optional<Error> ContinueTogether(Session& session, const std::vector<Answer*>& answers, const ShowText& show);
+std::optional<Error> ContinueTogether(Session& session, const std::vector<TextAnswer*>& answers, const ShowText& show);
 
 // Continues any number: in batches of those whose prompts are about as long, as a batch takes as long as its longest.
 // `done` is told of them in the order in which they are given.
-std::optional<Error> ContinueAll(Session& session, std::vector<Answer>& answers, const ShowText& show,
+std::optional<Error> ContinueAll(Session& session, std::vector<TextAnswer>& answers, const ShowText& show,
                                  const std::function<void(size_t answer)>& done);
 
 // The conversation at the terminal, until standard input ends.

@@ -48,7 +48,7 @@ class Conversation {
     if (!tokens.ok()) return tokens.error();
     const Result<Sequence> sequence = SequenceOf(session_, std::move(tokens.value()), session_.options.length);
     if (!sequence.ok()) return sequence.error();
-    Answer answer(sequence.value(), session_.tokenizer, session_.options.stops);
+    TextAnswer answer(sequence.value(), session_.tokenizer, session_.options.stops);
     const auto show = [](size_t, const std::string& piece) { Print(ValidUtf8(piece)); };
     if (auto error = ContinueTogether(session_, {&answer}, show)) return error;
     Print("\n");

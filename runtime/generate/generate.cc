@@ -94,7 +94,7 @@ class Generator {
 
   // One text alone is shown as its tokens come, several when those before are there.
   std::optional<Error> ContinuePrompts(Session& session) {
-    std::vector<Answer> answers;
+    std::vector<TextAnswer> answers;
     for (const std::string& text : options_.prompts) {
       Result<std::vector<int32_t>> tokens = tokenizer_->Encode(text);
       if (!tokens.ok()) return tokens.error();
@@ -112,7 +112,7 @@ class Generator {
       }
     }
     std::vector<std::string> prompts;
-    for (Answer& answer : answers) prompts.push_back(answer.stream.Begin(answer.sequence.tokens));
+    for (TextAnswer& answer : answers) prompts.push_back(answer.stream.Begin(answer.sequence.tokens));
     const bool is_alone = answers.size() == 1;
     if (is_alone) Print(prompts.front());
     const auto show = [&](size_t, const std::string& piece) {

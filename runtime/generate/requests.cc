@@ -91,7 +91,7 @@ class Requests {
     const Result<std::vector<uint8_t>> bytes = ReadFile(path);
     if (!bytes.ok()) return bytes.error();
     const std::string text(bytes.value().begin(), bytes.value().end());
-    std::vector<Answer> answers;
+    std::vector<TextAnswer> answers;
     std::vector<Settings> settings;
     int64_t line = 0;
     for (size_t at = 0; at < text.size();) {
@@ -101,7 +101,7 @@ class Requests {
       ++line;
       if (IsEmpty(request)) continue;
       Settings own;
-      Result<Answer> answer = ReadRequest(request, own);
+      Result<TextAnswer> answer = ReadRequest(request, own);
       if (!answer.ok()) {
         return Error{ExitCode::kInput,
                      Format("%s:%" PRId64 ": %s", path.c_str(), line, answer.error().message.c_str())};
@@ -135,14 +135,14 @@ class Requests {
 
  private:
   struct Waiting {
-    Answer answer;
+    TextAnswer answer;
     Settings settings;
   };
 
   static bool IsEmpty(const std::string& line) { return line.find_first_not_of(" \t\r") == std::string::npos; }
 
   // An Error is a sentence without its subject, the request: "has no `messages`".
-  Result<Answer> ReadRequest(const std::string& line, Settings& settings) {
+  Result<TextAnswer> ReadRequest(const std::string& line, Settings& settings) {
     if (line.size() >= InputLines::kLongest) return Error{ExitCode::kInput, "is longer than 16 MiB"};
     if (FindInvalidUtf8(line).has_value()) return Error{ExitCode::kInput, "is not UTF-8"};
     const Result<Json> json = ParseJson(line);
@@ -174,7 +174,7 @@ class Requests {
     } else {
       sequence.value().number = number_++;
     }
-    Answer answer(std::move(sequence.value()), session_.tokenizer, settings.stops);
+    TextAnswer answer(std::move(sequence.value()), session_.tokenizer, settings.stops);
     if (!is_chat) answer.stream.Begin(answer.sequence.tokens);
     return answer;
   }
@@ -187,7 +187,7 @@ class Requests {
       return;
     }
     Settings settings;
-    Result<Answer> answer = ReadRequest(line, settings);
+    Result<TextAnswer> answer = ReadRequest(line, settings);
     if (!answer.ok()) return WriteProblem(settings, answer.error());
     waiting_.push_back({std::move(answer.value()), std::move(settings)});
   }
@@ -207,7 +207,7 @@ class Requests {
     while (!waiting_.empty() && !waiting_.front().answer.is_wanted) waiting_.pop_front();
     const size_t count = std::min(waiting_.size(), static_cast<size_t>(session_.continuation.batch()));
     if (count == 0) return std::nullopt;
-    std::vector<Answer*> some;
+    std::vector<TextAnswer*> some;
     for (size_t i = 0; i < count; ++i) some.push_back(&waiting_[i].answer);
     const auto show = [&](size_t i, const std::string& piece) {
       ReceiveAll();
@@ -244,7 +244,7 @@ class Requests {
     WriteLine(line);
   }
 
-  static void WriteEnd(const Settings& settings, const Answer& answer) {
+  static void WriteEnd(const Settings& settings, const TextAnswer& answer) {
     JsonObject line = LineOf(settings);
     if (!settings.streams) line.Add("content", ValidUtf8(answer.text));
     line.Add("finish_reason", std::string(answer.is_cut_short ? "length" : "stop"));

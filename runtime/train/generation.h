@@ -31,8 +31,8 @@ struct GenerateRequest;
 struct GenerationRecord {
   int64_t prompt_tokens = 0;
   int64_t tokens = 0;  // That were drawn.
-  // Of the steps from which no token was drawn: which tokens of prompts they were for, and the time that they took. Those
-  // that the program remembers are not computed, and the last ones of prompts are in the other steps.
+  // Of the steps from which no token was drawn: which tokens of prompts they were for, and the time that they took.
+  // Those that the program remembers are not computed, and the last ones of prompts are in the other steps.
   int64_t computed_prompt_tokens = 0;
   double prompt_seconds = 0;
   double seconds = 0;  // The time of the steps from which tokens were drawn.
