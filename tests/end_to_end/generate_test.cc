@@ -154,7 +154,7 @@ TEST(Generate, PromptsAndFlagsThatDoNotFit) {
     EXPECT_EQ(ran.exit_code, code) << flags;
     EXPECT_TRUE(absl::StrContains(ran.err, message)) << flags << ": " << ran.err;
   };
-  expect(params, 2, "there is nothing to continue: `--prompt TEXT` or `--prompt-file FILE`");
+  expect(params, 2, "there is nothing to continue: `--prompt TEXT`, `--prompt-file FILE`");
   expect("--prompt 3", 3, "cannot read `");
   expect(params + " --prompt ''", 2, "the prompt has no tokens");
   expect(params + " --prompt 11", 3, "`11` is no token: tokens are the numbers from 0 to 10");
