@@ -60,7 +60,7 @@ IdVector<OpId, uint8_t> ReadIn16Bits(const Graph& graph) {
     const OpDefinition& definition = DefinitionOf(reader);
     if (reader.phase == Phase::kUpdate) return false;
     if (IsCache(graph.op(value))) return read[reader.id] != 0;  // The reader puts new values into it.
-    if (rounds_tables && definition.looks_up.has_value()) {
+    if (rounds_tables && definition.treatment == Treatment::kFloat && definition.looks_up.has_value()) {
       const OpId table = reader.inputs[static_cast<size_t>(*definition.looks_up)];
       const bool is_read_once = std::count(reader.inputs.begin(), reader.inputs.end(), value) == 1;
       if (table == value && is_read_once && graph.op(value).kind == OpKind::kParameter) return true;
