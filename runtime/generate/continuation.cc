@@ -2,6 +2,8 @@
 #include "runtime/generate/continuation.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "runtime/device/memory.h"
@@ -75,7 +77,11 @@ void Continuation::End() { FromFirst(request_.comm, kEnd); }
 std::optional<Error> Continuation::Follow() {
   for (;;) {
     const std::string said = FromFirst(request_.comm, "");
-    if (said == kWait) continue;
+    if (said == kWait) {
+      // Who waits for others in MPI keeps a core busy.
+      std::this_thread::sleep_for(std::chrono::duration<double>(0.9 * kSecondsBetweenSigns));
+      continue;
+    }
     if (said == kEnd) return std::nullopt;
     Sequences some;
     for (const std::vector<int32_t>& list : ListsOf(said)) {

@@ -23,6 +23,9 @@
 
 namespace cleave::runtime {
 
+// While rank 0 waits for input the others hear of it so often: none stands still, and between these signs they sleep.
+constexpr double kSecondsBetweenSigns = 0.1;
+
 // Told of each token that was drawn, on rank 0: which sequence has it at its end. Returns whether the sequence goes on.
 using TakeToken = std::function<bool(size_t sequence)>;
 

@@ -9,9 +9,6 @@
 
 namespace cleave::runtime {
 
-// While rank 0 waits for a line the others hear of it so often: none stands still.
-constexpr double kSecondsBetweenSigns = 10;
-
 // A thread reads them. It may outlive this, waiting for input that nobody needs.
 class InputLines {
  public:
