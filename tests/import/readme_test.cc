@@ -89,6 +89,20 @@ std::string WithoutNumbers(const std::string& text, const std::string& folder) {
   return std::regex_replace(moved, std::regex("[0-9][0-9.,]*(e[-+][0-9]+)?( (us|ms|s|MB|KiB)\\b)?"), "#");
 }
 
+// Starts a server with the program of the page, asks it a question over HTTP and ends it.
+constexpr char kAskServer[] = R"sh(
+coproc SERVER { exec cleave serve out/chat --port 0 -- --params ../net/checkpoints; }
+read -r line <&"${SERVER[0]}"
+port=${line##*:}
+server=$SERVER_PID
+body='{"messages": [{"role": "user", "content": "Who are you?"}], "temperature": 0}'
+exec 3<>"/dev/tcp/127.0.0.1/${port%/v1}"
+printf 'POST /v1/chat/completions HTTP/1.1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' ${#body} "$body" >&3
+cat <&3
+kill "$server"
+wait "$server"
+)sh";
+
 // docs/fine_tuning.md: from a folder of Hugging Face and a file of conversations to a chat, and back. Its commands, as
 // they are written, print what it says.
 TEST(Readme, TheTenCommandsPrintWhatTheirPageSays) {
@@ -109,6 +123,10 @@ TEST(Readme, TheTenCommandsPrintWhatTheirPageSays) {
     EXPECT_EQ(result.exit_code, 0) << fences[0] << result.out << result.err;
     EXPECT_EQ("\n" + WithoutNumbers(result.out, root), WithoutNumbers(fences[2], root)) << fences[0] << result.err;
   }
+  const CommandResult served = RunCommand({"bash", "-ec", kAskServer}, root + "/net", {path});
+  EXPECT_EQ(served.exit_code, 0) << served.err;
+  EXPECT_TRUE(absl::StrContains(served.out, "\"message\":{\"role\":\"assistant\",\"content\":\"A very small model.\"}"))
+      << served.out << served.err;
   EXPECT_TRUE(tools::WeightSource::Open(root + "/net/tuned").ok());
   EXPECT_EQ(ReadText(root + "/net/tuned/tokenizer_config.json"), ReadText(root + "/model/tokenizer_config.json"));
 }
