@@ -99,10 +99,12 @@ inline void Combine(const float* a, const In* b, int64_t k, int64_t n, float* su
 }
 
 template <int kRows, typename In, typename Out>
-void Multiply(const MatMulShape& shape, const float* a, const In* b, Out* c, const Out* bias) {
+void Multiply(bool adds, const MatMulShape& shape, const float* a, const In* b, Out* c, const Out* bias) {
   const int64_t n = shape.n, k = shape.k;
   const auto write = [&](int64_t row, int64_t column, float sum) {
-    c[row * n + column] = static_cast<Out>(bias == nullptr ? sum : sum + static_cast<float>(bias[column]));
+    if (bias != nullptr) sum += static_cast<float>(bias[column]);
+    if (adds) sum += static_cast<float>(c[row * n + column]);
+    c[row * n + column] = static_cast<Out>(sum);
   };
   // Threads share blocks of columns of all matrices.
   constexpr int64_t kBlock = kColumns;
@@ -164,16 +166,16 @@ std::vector<float> InFloat(const MatMulShape& shape, const In* a) {
 }  // namespace
 
 template <typename In, typename Out>
-void MultiplyFewRows(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
+void MultiplyFewRows(bool adds, const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
   constexpr decltype(&Multiply<1, In, Out>) kByRows[] = {Multiply<1, In, Out>, Multiply<2, In, Out>,
                                                          Multiply<3, In, Out>, Multiply<4, In, Out>};
   static_assert(sizeof kByRows / sizeof kByRows[0] == kFewRows, "one for each number of rows");
   const std::vector<float> floats = InFloat(shape, a);
-  kByRows[shape.m - 1](shape, floats.data(), b, c, bias);
+  kByRows[shape.m - 1](adds, shape, floats.data(), b, c, bias);
 }
 
 #define CLEAVE_PRODUCTS(In, Out) \
-  template void MultiplyFewRows(const MatMulShape&, const In*, const In*, Out*, const Out*);
+  template void MultiplyFewRows(bool, const MatMulShape&, const In*, const In*, Out*, const Out*);
 CLEAVE_PRODUCTS(float, float)
 CLEAVE_PRODUCTS(BFloat16, float)
 CLEAVE_PRODUCTS(BFloat16, BFloat16)

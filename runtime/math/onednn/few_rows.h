@@ -18,10 +18,10 @@ inline bool HasFewRows(const MatMulShape& shape) {
   return shape.m <= kFewRows && (shape.transpose_b || shape.n <= kShortRow);
 }
 
-// c = a b + bias, as MatMul has it. Each element is summed by one thread and in one order. In is float or BFloat16.
-// REQUIRES: HasFewRows(shape), and no size is 0.
+// c = a b + bias, as MatMul has it, or with `adds` c += a b + bias. Each element is summed by one thread and in one
+// order. In is float or BFloat16. REQUIRES: HasFewRows(shape), and no size is 0.
 template <typename In, typename Out>
-void MultiplyFewRows(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias);
+void MultiplyFewRows(bool adds, const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias);
 
 }  // namespace cleave::runtime
 

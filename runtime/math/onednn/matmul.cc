@@ -126,7 +126,7 @@ void Multiply(bool adds, const MatMulShape& shape, const In* a, const In* b, Out
   if (shape.k == 0 && adds) return;
   if (shape.k == 0) return FillWithoutProduct(shape, c, bias);
   if constexpr (!std::is_same_v<In, Float16>) {
-    if (!adds && HasFewRows(shape)) return MultiplyFewRows(shape, a, b, c, bias);
+    if (HasFewRows(shape)) return MultiplyFewRows(adds, shape, a, b, c, bias);
   }
   const Product product = {shape, kDnnlType<In>, kDnnlType<Out>, bias != nullptr, adds};
   thread_local auto& all = *new PreparedList<PreparedProduct>;
