@@ -145,10 +145,11 @@ void ExpectSumOfProducts(const MatMulShape& s, unsigned seed) {
 
 TEST(MatMul, AddsUpProducts) {
   unsigned seed = 200;
-  for (const MatMulShape& shape : {MatMulShape{.m = 20, .n = 31, .k = 12, .transpose_a = true},
-                                   MatMulShape{.m = 64, .n = 48, .k = 100, .transpose_a = true, .transpose_b = true},
-                                   MatMulShape{.batch = 3, .m = 7, .n = 8, .k = 5}, MatMulShape{.m = 4, .n = 6, .k = 0},
-                                   MatMulShape{.m = 1, .n = 1, .k = 9}}) {
+  for (const MatMulShape& shape :
+       {MatMulShape{.m = 20, .n = 31, .k = 12, .transpose_a = true},
+        MatMulShape{.m = 64, .n = 48, .k = 100, .transpose_a = true, .transpose_b = true},
+        MatMulShape{.batch = 3, .m = 7, .n = 8, .k = 5}, MatMulShape{.m = 4, .n = 6, .k = 0},
+        MatMulShape{.m = 1, .n = 1, .k = 9}, MatMulShape{.m = 3, .n = 70, .k = 130, .transpose_b = true}}) {
     ExpectSumOfProducts<float>(shape, ++seed);
     ExpectSumOfProducts<BFloat16>(shape, ++seed);
     ExpectSumOfProducts<Float16>(shape, ++seed);
