@@ -3,6 +3,7 @@
 #ifndef CLEAVE_RUNTIME_RUNTIME_H_
 #define CLEAVE_RUNTIME_RUNTIME_H_
 
+#include "runtime/chat/template_chat.h"            // IWYU pragma: export
 #include "runtime/comm/comm.h"                     // IWYU pragma: export
 #include "runtime/data/csv.h"                      // IWYU pragma: export
 #include "runtime/data/custom.h"                   // IWYU pragma: export

@@ -261,6 +261,7 @@ void EmitGenerationSettings(const ir::Training& training, const SetField& set) {
   if (!training.tokenizer.empty()) {
     set("generation.open_tokenizer",
         cpp::Lambda("[](const std::string& path, int64_t)", cpp::Call("OpenTokenizerJson", {cpp::Name("path")})));
+    set("generation.open_chat", cpp::Name("OpenTemplateChat"));
     set("generation.tokenizer", cpp::String(training.tokenizer));
   } else if (data.kind == "tokens" && data.files.empty()) {
     set("generation.open_tokenizer", cpp::Name("OpenByteTokenizer"));

@@ -18,6 +18,7 @@ endif
 # (COLD), or next to nothing (IDLE), is compiled quickly rather than for speed. No unit depends on COMM: all builds share
 # those that they link.
 FOLDERS =@FOLDERS@
+WITH_runtime/chat = runtime/chat_template
 WITH_runtime/comm = runtime/comm/host runtime/device/cpu
 WITH_runtime/data = runtime/digest runtime/kernels runtime/npy runtime/progress runtime/tokenizer
 WITH_runtime/device/cuda = runtime/comm/cuda
@@ -30,7 +31,7 @@ WITH_runtime/tokenizer/bpe = runtime/tokenizer/pcre2
 WITH_runtime/trace = runtime/error runtime/file runtime/json runtime/lock runtime/mesh runtime/utf8
 WITH_runtime/train = runtime/checkpoint runtime/launch runtime/safetensors
 HOT = @HOT@
-IDLE = runtime/comm/mpi runtime/rendezvous runtime/scheduler runtime/starter runtime/trace runtime/train
+IDLE = runtime/chat runtime/comm/mpi runtime/rendezvous runtime/scheduler runtime/starter runtime/trace runtime/train
 COLDFLAGS = -O1
 IDLEFLAGS = -Og
 

@@ -3,10 +3,10 @@
 // The program computes one step of the model (ir/transforms/decode): the logits of some sequences at one place, or at
 // some that follow each other, from their tokens there and from what it remembers of the places before. All sequences
 // of a batch are at the same places; while a sequence is in its prompt, that says which token comes next, and then one
-// is drawn. Rank 0 reads the prompts, draws and prints; the others learn the tokens from it.
+// is drawn. Rank 0 reads what is continued, draws and prints; the others learn the tokens from it.
 //
-// Flags, besides --params, --seed, --out and --quiet:
-//   --prompt TEXT --prompt-file FILE --samples N --length N --temperature X --top-k N --top-p X --end TOKEN
+// What is continued are the prompts that flags name, the turns of a conversation at the terminal, or requests, one a
+// line (docs/inference.md).
 #ifndef CLEAVE_RUNTIME_GENERATE_GENERATE_H_
 #define CLEAVE_RUNTIME_GENERATE_GENERATE_H_
 
@@ -33,14 +33,19 @@ struct GenerationOptions {
   int64_t samples = 1;               // Of each prompt.
   std::optional<int64_t> length;     // New tokens; nullopt: as many as the model has places for.
   Sampling sampling;
-  std::vector<std::string> ends;  // Names or texts of the tokens that end a sequence.
-  std::string tokenizer;          // Replaces the path that the program knows; empty: it does not.
+  std::vector<std::string> ends;   // Names or texts of the tokens that end a sequence.
+  std::vector<std::string> stops;  // Texts that end it.
+  std::string tokenizer;           // Replaces the path that the program knows; empty: it does not.
+  bool chats = false;              // At the terminal.
+  std::string system;              // The first message of a conversation at the terminal; empty: none.
+  bool drops_oldest = false;       // Turns of a conversation for which there are too few places.
+  std::string chat_file;           // Requests; "-": standard input.
 };
 
 // Reads these flags and the files that they name. An Error has exit code 2, or 3 for a file.
 Result<GenerationOptions> ParseGeneration(const std::vector<Flag>& flags);
 
-// For TrainingSettings::generation. Every rank returns the same.
+// For TrainingSettings::generation. Of the record, rank 0 has the numbers of tokens.
 Result<GenerationRecord> Generate(const GenerateRequest& request);
 
 }  // namespace cleave::runtime

@@ -55,8 +55,20 @@ std::optional<Error> Read(const Flag& flag, GenerationOptions& options) {
     options.sampling.top_p = *number;
   } else if (flag.name == "--end") {
     options.ends.push_back(flag.value);
+  } else if (flag.name == "--stop") {
+    if (flag.value.empty()) return Wrong(flag, "a text");
+    options.stops.push_back(flag.value);
   } else if (flag.name == "--tokenizer") {
     options.tokenizer = flag.value;
+  } else if (flag.name == "--chat") {
+    options.chats = true;
+  } else if (flag.name == "--system") {
+    options.system = flag.value;
+  } else if (flag.name == "--drop-oldest") {
+    options.drops_oldest = true;
+  } else if (flag.name == "--chat-file") {
+    if (flag.value.empty()) return Wrong(flag, "a file of requests, or `-` for standard input");
+    options.chat_file = flag.value;
   } else {
     return Error{ExitCode::kUsage, "unknown flag `" + flag.name + "`"};
   }
@@ -71,8 +83,19 @@ Result<GenerationOptions> ParseGeneration(const std::vector<Flag>& flags) {
     if (std::optional<Error> error = Read(flag, options)) return *error;
   }
   if (std::optional<Error> error = CheckSampling(options.sampling)) return *error;
-  if (options.prompts.empty()) {
-    return Error{ExitCode::kUsage, "there is nothing to continue: `--prompt TEXT` or `--prompt-file FILE`"};
+  const int ways = (options.prompts.empty() ? 0 : 1) + (options.chats ? 1 : 0) + (options.chat_file.empty() ? 0 : 1);
+  if (ways == 0) {
+    return Error{ExitCode::kUsage,
+                 "there is nothing to continue: `--prompt TEXT`, `--prompt-file FILE`, `--chat` or `--chat-file FILE`"};
+  }
+  if (ways > 1) {
+    return Error{ExitCode::kUsage, "`--chat`, `--chat-file` and prompts do not go together: give one"};
+  }
+  if (options.samples > 1 && options.prompts.empty()) {
+    return Error{ExitCode::kUsage, "`--samples` goes with prompts: a conversation has one answer"};
+  }
+  if (!options.chats && (options.drops_oldest || !options.system.empty())) {
+    return Error{ExitCode::kUsage, "`--system` and `--drop-oldest` go with `--chat`"};
   }
   return options;
 }

@@ -5,7 +5,7 @@
 
 namespace cleave::runtime {
 
-std::string TextOf(const NumberLists& lists) {
+std::string ListsText(const NumberLists& lists) {
   std::string text;
   for (const std::vector<int32_t>& list : lists) {
     for (const int32_t number : list) text += std::to_string(number) + ' ';

@@ -6,14 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "runtime/sampling/sampling.h"
+
 namespace cleave::runtime {
 
 struct Sequence {
-  int64_t number = 0;           // Among all.
   std::vector<int32_t> tokens;  // The prompt, and then what was drawn.
   int64_t prompt = 0;           // How many of them are the prompt.
   int64_t most = 0;             // How many there may be.
   bool has_ended = false;
+  // On rank 0, which draws.
+  Sampling sampling;
+  uint64_t seed = 0;
+  int64_t number = 0;  // Of those with this seed.
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
   bool IsDone() const { return has_ended || size() >= most; }
@@ -24,7 +29,7 @@ using Sequences = std::vector<Sequence>;
 
 // "3 17 28\n4 1\n" and back: how rank 0 tells the others what it knows.
 using NumberLists = std::vector<std::vector<int32_t>>;
-std::string TextOf(const NumberLists& lists);
+std::string ListsText(const NumberLists& lists);
 NumberLists ListsOf(const std::string& text);
 
 }  // namespace cleave::runtime

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "runtime/device/reals.h"
+
 namespace cleave::runtime {
 
 // A tensor [batch, outer, count, inner] over the rows [first_row, first_row + rows) of one of shape
@@ -19,14 +21,14 @@ struct RowIndexing {
 };
 
 // y[b, o, i, :] = x[b, o, indices[b, i] - first_row, :], and zeros where x has no such row.
-void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing, float* y);
+void Gather(ConstReals x, const int32_t* indices, const RowIndexing& indexing, float* y);
 
 // y[b, o, r, :] = the sum of updates[b, o, i, :] over the i with indices[b, i] = first_row + r, in the order of i.
 void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y);
 
 // y is x with row indices[i] - first_row of each part o replaced by updates[o, i, :], where x has such a row; batch
-// is 1. y may be x, which is then not copied.
-void Scatter(const float* x, const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y);
+// is 1. y may be x, which is then not copied. x and y are of one type.
+void Scatter(ConstReals x, ConstReals updates, const int32_t* indices, const RowIndexing& indexing, Reals y);
 
 // y[i] = indices[i] where that is a number from 0 to rows - 1 which no place before i has, else -1.
 void Distinct(const int32_t* indices, int64_t count, int64_t rows, int32_t* y);

@@ -94,8 +94,9 @@ void ExpectProduct(const MatMulShape& s, bool with_bias, unsigned seed) {
 }
 
 TEST(MatMul, EqualsTheSumsInEveryTransposition) {
-  const int64_t sizes[][4] = {{1, 1, 1, 1},      {1, 3, 5, 7}, {1, 64, 48, 33}, {1, 17, 1, 20}, {1, 1, 31, 9},
-                              {1, 100, 10, 128}, {3, 5, 4, 6}, {8, 16, 16, 1},  {2, 33, 65, 40}};
+  const int64_t sizes[][4] = {{1, 1, 1, 1},    {1, 3, 5, 7},      {1, 64, 48, 33}, {1, 17, 1, 20},
+                              {1, 1, 31, 9},   {1, 100, 10, 128}, {3, 5, 4, 6},    {8, 16, 16, 1},
+                              {2, 33, 65, 40}, {1, 2, 200, 150},  {3, 4, 131, 67}};
   unsigned seed = 0;
   for (const auto& [batch, m, n, k] : sizes) {
     for (const bool transpose_a : {false, true}) {
@@ -144,10 +145,11 @@ void ExpectSumOfProducts(const MatMulShape& s, unsigned seed) {
 
 TEST(MatMul, AddsUpProducts) {
   unsigned seed = 200;
-  for (const MatMulShape& shape : {MatMulShape{.m = 20, .n = 31, .k = 12, .transpose_a = true},
-                                   MatMulShape{.m = 64, .n = 48, .k = 100, .transpose_a = true, .transpose_b = true},
-                                   MatMulShape{.batch = 3, .m = 7, .n = 8, .k = 5}, MatMulShape{.m = 4, .n = 6, .k = 0},
-                                   MatMulShape{.m = 1, .n = 1, .k = 9}}) {
+  for (const MatMulShape& shape :
+       {MatMulShape{.m = 20, .n = 31, .k = 12, .transpose_a = true},
+        MatMulShape{.m = 64, .n = 48, .k = 100, .transpose_a = true, .transpose_b = true},
+        MatMulShape{.batch = 3, .m = 7, .n = 8, .k = 5}, MatMulShape{.m = 4, .n = 6, .k = 0},
+        MatMulShape{.m = 1, .n = 1, .k = 9}, MatMulShape{.m = 3, .n = 70, .k = 130, .transpose_b = true}}) {
     ExpectSumOfProducts<float>(shape, ++seed);
     ExpectSumOfProducts<BFloat16>(shape, ++seed);
     ExpectSumOfProducts<Float16>(shape, ++seed);

@@ -70,12 +70,13 @@ sigset_t Watched() {
   signal(SIGPIPE, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, process.last_signal);
   if (getppid() != parent) _exit(128 + process.last_signal);  // It has ended before it was asked to tell.
-  const int in = open("/dev/null", O_RDONLY);
+  const int in = process.reads_input ? STDIN_FILENO : open("/dev/null", O_RDONLY);
   if (dup2(in, STDIN_FILENO) < 0) _exit(5);
   if (out >= 0 && dup2(out, STDOUT_FILENO) < 0) _exit(5);
   if (err >= 0 && dup2(err, STDERR_FILENO) < 0) _exit(5);
-  // A signal for the group of run.sh would have mpirun end its ranks, which may still save.
-  if (!process.variable_of_ranks.empty()) setpgid(0, 0);
+  // A signal for the group of run.sh would have mpirun end its ranks, which may still save. Only the group of run.sh
+  // may read from a terminal.
+  if (!process.variable_of_ranks.empty() && !process.reads_input) setpgid(0, 0);
   setenv(kStarterVariable, std::to_string(parent).c_str(), 1);
   for (const auto& [name, value] : process.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments;

@@ -25,6 +25,7 @@ struct Process {
   // It starts ranks, which have this variable ("NAME="), and should end when one of them has; empty: it starts none. An
   // mpirun may wait for ever when a rank dies before it has reached it.
   std::string variable_of_ranks = {};
+  bool reads_input = false;  // This process's standard input is its own; else it has none.
 };
 
 // Starts a process whose first line of output says something, and returns that line with the process; it belongs to the

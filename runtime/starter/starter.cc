@@ -94,6 +94,16 @@ std::string OutOf(const std::vector<std::string>& command) {
   return out;
 }
 
+// Whether the program is told to read from standard input, `--chat` or `--chat-file -`. Its rank 0 does, so that all of
+// its processes may have it.
+bool ReadsInput(const std::vector<std::string>& command) {
+  for (size_t i = 0; i < command.size(); ++i) {
+    if (command[i] == "--chat" || command[i] == "--chat-file=-") return true;
+    if (command[i] == "--chat-file" && i + 1 < command.size() && command[i + 1] == "-") return true;
+  }
+  return false;
+}
+
 // The folder of the logs is locked for as long as the job runs, and rank 0 locks the one that it writes to.
 void CheckFolderOfProgram(const std::vector<std::string>& command) {
   struct stat logs, out;
@@ -189,6 +199,7 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
     Die(ExitCode::kUsage, Format("there is no way `%s` to start a job", way.c_str()));
   }
   ForgetRanksFrom(way == "local" ? 1 : ranks);
+  for (Process& process : processes) process.reads_input = ReadsInput(command);
   return RunProcesses(processes, started);
 }
 

@@ -18,6 +18,7 @@
 namespace cleave::runtime {
 
 class Tokenizer;
+class ChatFormat;
 
 // A flag of the program that the training loop does not know: "--prompt", "To be".
 struct Flag {
@@ -30,13 +31,19 @@ struct GenerateRequest;
 struct GenerationRecord {
   int64_t prompt_tokens = 0;
   int64_t tokens = 0;  // That were drawn.
-  double seconds = 0;  // From the first step to the last token.
+  // Of the steps from which no token was drawn: which tokens of prompts they were for, and the time that they took.
+  // Those that the program remembers are not computed, and the last ones of prompts are in the other steps.
+  int64_t computed_prompt_tokens = 0;
+  double prompt_seconds = 0;
+  double seconds = 0;  // The time of the steps from which tokens were drawn.
 };
 
 struct GenerationSettings {
   Result<GenerationRecord> (*run)(const GenerateRequest& request) = nullptr;  // Null: the program does not generate.
   // Opens the tokenizer at `path`. `symbols`: how many tokens the model knows.
   Result<std::unique_ptr<Tokenizer>> (*open_tokenizer)(const std::string& path, int64_t symbols) = nullptr;
+  // Opens the chat template of the tokenizer at `path`; null where the tokenizer is none that has one.
+  Result<std::unique_ptr<ChatFormat>> (*open_chat)(const std::string& path) = nullptr;
   std::string tokenizer;  // The path; empty where it needs none.
   int64_t places = 0;     // Of a sequence.
 };

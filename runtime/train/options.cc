@@ -144,6 +144,11 @@ std::string Usage(const std::string& program, const TrainingSettings& settings) 
            "  --top-k N           draws from the N likeliest tokens; 0, the default: from all\n"
            "  --top-p X           draws from the likeliest tokens that together have this probability; default 1\n"
            "  --end TOKEN         a token that ends a text, as the tokenizer names it; may be repeated\n"
+           "  --stop TEXT         a text that ends a continuation, and is not shown; may be repeated\n"
+           "  --chat              a conversation: what is read from standard input, line by line, is answered\n"
+           "  --system TEXT       its first message\n"
+           "  --drop-oldest       forgets its oldest turns where the model has too few places for it\n"
+           "  --chat-file FILE    answers requests, one a line, in lines; - is standard input\n"
            "  --tokenizer PATH    the tokenizer, or the text whose bytes are tokens, instead of where the model says\n"
            "  --seed S            of what is drawn\n"
            "  --out DIR           folder of run.json\n"
@@ -173,6 +178,10 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
     }
     if (flag == "--help") {
       options.help = true;
+      continue;
+    }
+    if (generates && (flag == "--chat" || flag == "--drop-oldest")) {
+      options.others.push_back({flag, ""});
       continue;
     }
     // --flag VALUE or --flag=VALUE.

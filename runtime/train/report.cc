@@ -301,6 +301,9 @@ std::string RunJson(const RunRecord& run) {
     JsonObject generation;
     generation.AddInteger("prompt_tokens", run.generation->prompt_tokens);
     generation.AddInteger("tokens", run.generation->tokens);
+    generation.Add("seconds", run.generation->seconds);
+    generation.AddInteger("computed_prompt_tokens", run.generation->computed_prompt_tokens);
+    generation.Add("prompt_seconds", run.generation->prompt_seconds);
     all.Add("generation", generation);
   }
   if (run.best.has_value() && run.best->step > 0) {

@@ -97,6 +97,17 @@ std::optional<Error> SetParameters(const TrainingSettings& settings, const Optio
   return std::nullopt;
 }
 
+// "20 tokens in 0.41 s | 48.8 tokens/s | prompts 312.5 tokens/s"
+std::string SpeedText(const GenerationRecord& made) {
+  const auto speed = [](int64_t tokens, double seconds) { return static_cast<double>(tokens) / seconds; };
+  std::string text = Format("%" PRId64 " tokens in %.2f s", made.tokens, made.prompt_seconds + made.seconds);
+  if (made.tokens > 0) text += Format(" | %.1f tokens/s", speed(made.tokens, made.seconds));
+  if (made.computed_prompt_tokens > 0) {
+    text += Format(" | prompts %.1f tokens/s", speed(made.computed_prompt_tokens, made.prompt_seconds));
+  }
+  return text;
+}
+
 // The same as TrainJoined for a program that generates.
 std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Options& options, CreateProgram create,
                                     Comm& comm, Watch& watch) {
@@ -133,12 +144,10 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
       {settings.generation, options.others, comm, watch, observer, program->Inputs(), compute, seed});
   if (!made.ok()) return made.error();
   record.generation = made.value();
-  record.seconds = made.value().seconds;
+  record.seconds = made.value().prompt_seconds + made.value().seconds;
   record.profile = profile.Take();
   MeasureRun(comm, *program, ExitCode::kDone, 0, 0, record);
-  const auto tokens = static_cast<double>(made.value().tokens);
-  report.value().Line(Format("%" PRId64 " tokens in %.2f s | %.1f tokens/s", made.value().tokens, record.seconds,
-                             tokens / record.seconds));
+  report.value().Line(SpeedText(made.value()));
   report.value().Profile(record);
   if (auto error = profile.WriteTrace()) return error;
   return Agree(comm, report.value().WriteRun(record));

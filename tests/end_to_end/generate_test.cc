@@ -77,7 +77,39 @@ TEST(Generate, TheLikeliestTokensOfLlama) {
     EXPECT_EQ(ended.out, "5 0 9 8\n");
     const CommandResult cut = Train(program, FreshFolder("out"), absl::StrCat(params, " --prompt '5 0 9' --length 3"));
     EXPECT_EQ(cut.out, "5 0 9 8 2 8\n");
+    const CommandResult stopped =
+        Train(program, FreshFolder("out"), absl::StrCat(params, " --prompt '5 0 9' --stop '2 8'"));
+    EXPECT_EQ(stopped.out, "5 0 9 8 \n");
+    // The second of two samples begins behind the prompt.
+    const std::string out = FreshFolder("out");
+    EXPECT_EQ(Train(program, out, absl::StrCat(params, " --prompt '5 0 9' --length 3 --samples 2")).out,
+              "--- 1 ---\n5 0 9 8 2 8\n--- 2 ---\n5 0 9 8 2 8\n");
+    if (chunk == "1") EXPECT_EQ((*ParseStrictJson(ReadText(out + "/run.json")))["steps"], 5 + 3);
   }
+}
+
+// Requests of a file, a batch at once, are answered in their order; a line that is none is an error.
+TEST(Generate, RequestsOfAFile) {
+  const LocalProgram program = Generator("llama_of_4", kData + "llama.model", {"seq=24", "batch=4"}, "2");
+  const std::string folder = FreshFolder("requests"), params = absl::StrCat("--quiet --params ", Imported("llama"));
+  WriteText(folder + "/requests.jsonl",
+            "{\"prompt\": \"3\", \"temperature\": 0, \"max_tokens\": 3, \"id\": \"a\"}\n\n"
+            "{\"prompt\": \"5 0 9\", \"temperature\": 0, \"stop\": [\"2\"]}\n");
+  const CommandResult ran =
+      Train(program, FreshFolder("out"), absl::StrCat(params, " --chat-file ", folder, "/requests.jsonl"));
+  EXPECT_EQ(ran.out,
+            "{\"id\":\"a\",\"content\":\" 1 10 10\",\"finish_reason\":\"length\",\"prompt_tokens\":1,"
+            "\"completion_tokens\":3}\n"
+            "{\"content\":\" 8 \",\"finish_reason\":\"stop\",\"prompt_tokens\":3,\"completion_tokens\":2}\n")
+      << ran.err;
+  WriteText(folder + "/wrong.jsonl", "{\"prompt\": \"3\"}\n{\"messages\": []}\n");
+  const CommandResult wrong =
+      Train(program, FreshFolder("out"), absl::StrCat(params, " --chat-file ", folder, "/wrong.jsonl"));
+  EXPECT_EQ(wrong.exit_code, 3);
+  EXPECT_TRUE(
+      absl::StrContains(wrong.err, "wrong.jsonl:2: has `messages`, and the program's tokenizer no chat template"))
+      << wrong.err;
+  EXPECT_EQ(Train(program, FreshFolder("out"), params + " --chat").exit_code, 2);
 }
 
 // Heads of queries that share keys and values.
@@ -122,7 +154,7 @@ TEST(Generate, PromptsAndFlagsThatDoNotFit) {
     EXPECT_EQ(ran.exit_code, code) << flags;
     EXPECT_TRUE(absl::StrContains(ran.err, message)) << flags << ": " << ran.err;
   };
-  expect(params, 2, "there is nothing to continue: `--prompt TEXT` or `--prompt-file FILE`");
+  expect(params, 2, "there is nothing to continue: `--prompt TEXT`, `--prompt-file FILE`");
   expect("--prompt 3", 3, "cannot read `");
   expect(params + " --prompt ''", 2, "the prompt has no tokens");
   expect(params + " --prompt 11", 3, "`11` is no token: tokens are the numbers from 0 to 10");

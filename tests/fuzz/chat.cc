@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <string>
 
+#include "runtime/chat_template/chat_template.h"
 #include "runtime/utf8/utf8.h"
 #include "tests/fuzz/input.h"
-#include "tools/chat_template/chat_template.h"
 #include "tools/data/conversation.h"
 #include "tools/data/learned_text.h"
 
@@ -19,15 +19,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           ? R"({"messages": [{"role": "user", "content": "a b"}, {"role": "assistant", "content": "<think>c</think> d\n"},)"
             R"({"role": "user", "content": ""}, {"role": "assistant", "content": "e"}]})"
           : std::string(zero + 1, data + size);
-  ChatTemplate parsed;
+  cleave::runtime::ChatTemplate parsed;
   const bool is_text = !cleave::runtime::FindInvalidUtf8(text).has_value() && text.find('\r') == std::string::npos;
   if (is_text) {
-    if (const auto problem = ChatTemplate::Parse(text, parsed)) {
+    if (const auto problem = cleave::runtime::ChatTemplate::Parse(text, parsed)) {
       if (problem->offset > text.size() || problem->message.empty()) std::abort();
       return 0;
     }
   } else {
-    ChatTemplate::Parse("", parsed);
+    cleave::runtime::ChatTemplate::Parse("", parsed);
   }
   const auto conversation = ReadConversation(line, parsed, {});
   if (!conversation.ok()) {
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   RenderingSettings settings{.chat_template = &parsed, .special_tokens = {"<|im_end|>", "</s>"}};
-  settings.variables["eos_token"] = TextValue("</s>");
+  settings.variables["eos_token"] = cleave::runtime::TextValue("</s>");
   settings.most_steps = 1'000'000;
   LearnedText learned;
   if (const auto problem = RenderLearned(conversation.value(), settings, learned)) {

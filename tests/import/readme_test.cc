@@ -1,6 +1,7 @@
 // The commands that `cleave import` writes for a model, in README.md: each of them works.
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -82,29 +83,63 @@ TEST(Readme, ItsCommandsWork) {
   }
 }
 
-// From a folder of Hugging Face and a file of conversations to a folder of Hugging Face.
-TEST(Readme, ItsCommandsWorkForConversations) {
-  const std::string root = FreshFolder("conversations"), source = root + "/source", out = root + "/net";
-  std::filesystem::create_directories(source);
-  for (const auto& file : std::filesystem::directory_iterator(DataPath("tests/import/folders/llama3"))) {
-    WriteText(source + "/" + file.path().filename().string(), ReadText(file.path().string()));
+// What a run prints, without what differs from run to run: numbers, their units, and where it runs.
+std::string WithoutNumbers(const std::string& text, const std::string& folder) {
+  const std::string moved = absl::StrReplaceAll(text, {{folder, "/home/you"}});
+  return std::regex_replace(moved, std::regex("[0-9][0-9.,]*(e[-+][0-9]+)?( (us|ms|s|MB|KiB)\\b)?"), "#");
+}
+
+// Starts a server with the program of the page, asks it a question over HTTP and ends it.
+constexpr char kAskServer[] = R"sh(
+coproc SERVER { exec cleave serve out/chat --port 0 -- --params ../net/checkpoints; }
+read -r line <&"${SERVER[0]}"
+port=${line##*:}
+server=$SERVER_PID
+body='{"messages": [{"role": "user", "content": "Who are you?"}], "temperature": 0}'
+exec 3<>"/dev/tcp/127.0.0.1/${port%/v1}"
+printf 'POST /v1/chat/completions HTTP/1.1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' ${#body} "$body" >&3
+cat <&3
+kill "$server"
+wait "$server"
+)sh";
+
+// docs/fine_tuning.md: from a folder of Hugging Face and a file of conversations to a chat, and back. Its commands, as
+// they are written, print what it says.
+TEST(Readme, TheTenCommandsPrintWhatTheirPageSays) {
+  const std::string root = FreshFolder("conversations"), example = DataPath("examples/tiny_chat");
+  std::filesystem::copy(example + "/model", root + "/model", std::filesystem::copy_options::recursive);
+  WriteText(root + "/chat.jsonl", ReadText(example + "/chat.jsonl"));
+  const std::string cleave = DataPath("tools/cleave");
+  const std::string path =
+      absl::StrCat("PATH=", std::filesystem::path(cleave).parent_path().string(), ":", std::getenv("PATH"));
+  const std::vector<std::string> parts = absl::StrSplit(ReadText(DataPath("docs/fine_tuning.md")), "```sh\n");
+  ASSERT_EQ(parts.size(), 10u) << "the last of the ten is one of Python";
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::vector<std::string> fences = absl::StrSplit(parts[i], "```");
+    ASSERT_GE(fences.size(), 3u) << parts[i];
+    const std::string folder = i == 1 ? root : root + "/net";
+    const CommandResult result =
+        RunCommand({"sh", "-ec", fences[0]}, folder, {path, "BUILD_WORKING_DIRECTORY=" + folder});
+    EXPECT_EQ(result.exit_code, 0) << fences[0] << result.out << result.err;
+    EXPECT_EQ("\n" + WithoutNumbers(result.out, root), WithoutNumbers(fences[2], root)) << fences[0] << result.err;
   }
-  WriteText(source + "/tokenizer_config.json",
-            R"({"chat_template": "{% for message in messages %}{% if message.role == 'assistant' %}{% generation %})"
-            R"({{ message.content }}{% endgeneration %}{% else %}{{ message.content }}{% endif %}{% endfor %}"})");
-  Import(source, out, {"--chat"});
-  std::string conversations;
-  for (const std::string answer : {"dhe", "ace", "bd", "hhh", "cab", "dad", "gab", "e"}) {
-    absl::StrAppend(&conversations, R"({"messages": [{"role": "user", "content": "abcab"}, )",
-                    R"({"role": "assistant", "content": ")", answer, "\"}]}\n");
-  }
-  WriteText(out + "/chat.jsonl", conversations);
-  const std::vector<std::string> printed = RunCommandsIn(out);
-  ASSERT_EQ(printed.size(), 5u) << "data, training, generation, export, import";
-  EXPECT_TRUE(absl::StrContains(printed[0], "8 rows of 32 tokens: 8 samples")) << printed[0];
-  EXPECT_TRUE(absl::StrContains(printed[0], "abcab«")) << printed[0];
-  EXPECT_TRUE(tools::WeightSource::Open(out + "/tuned").ok());
-  EXPECT_EQ(ReadText(out + "/tuned/tokenizer_config.json"), ReadText(source + "/tokenizer_config.json"));
+  const CommandResult served = RunCommand({"bash", "-ec", kAskServer}, root + "/net", {path});
+  EXPECT_EQ(served.exit_code, 0) << served.err;
+  EXPECT_TRUE(absl::StrContains(served.out, "\"message\":{\"role\":\"assistant\",\"content\":\"A very small model.\"}"))
+      << served.out << served.err;
+  EXPECT_TRUE(tools::WeightSource::Open(root + "/net/tuned").ok());
+  EXPECT_EQ(ReadText(root + "/net/tuned/tokenizer_config.json"), ReadText(root + "/model/tokenizer_config.json"));
+}
+
+// The page that an import of a model for chats writes has the same commands.
+TEST(Readme, ItsCommandsForConversations) {
+  const std::string out = FreshFolder("readme_of_chat") + "/net";
+  Import(DataPath("examples/tiny_chat/model"), out, {"--chat"});
+  const std::vector<std::string> commands = CommandsOf(ReadText(out + "/README.md"));
+  ASSERT_EQ(commands.size(), 5u) << "data, training, generation, export, import";
+  EXPECT_TRUE(absl::StrContains(commands[0], "cleave data chat chat.jsonl --tokenizer hugging_face --seq 256"))
+      << commands[0];
+  EXPECT_TRUE(absl::StrContains(commands[2], "--chat")) << commands[2];
 }
 
 }  // namespace

@@ -16,11 +16,11 @@
 #include "absl/strings/str_join.h"
 #include "base/file/file.h"
 #include "base/text/text.h"
+#include "runtime/chat_template/chat_template.h"
 #include "runtime/digest/digest.h"
 #include "runtime/file/file.h"
 #include "runtime/random/philox.h"
 #include "runtime/utf8/utf8.h"
-#include "tools/chat_template/chat_template.h"
 #include "tools/data/arrays.h"
 #include "tools/data/conversation.h"
 #include "tools/data/facts.h"
@@ -57,11 +57,12 @@ std::optional<std::tm> DateOf(const std::string& text) {
 class Sampler {
  public:
   // `file`: the text of the template.
-  Sampler(const TokenizerFolder& folder, const ChatTemplate& chat_template, FileId file, const DataOptions& options)
+  Sampler(const TokenizerFolder& folder, const runtime::ChatTemplate& chat_template, FileId file,
+          const DataOptions& options)
       : folder_(folder), file_(file), ignored_(options.ignored.begin(), options.ignored.end()) {
     settings_.chat_template = &chat_template;
     settings_.options.date = DateOf(options.date);
-    for (const auto& [name, token] : folder.special_tokens) settings_.variables[name] = TextValue(token);
+    for (const auto& [name, token] : folder.special_tokens) settings_.variables[name] = runtime::TextValue(token);
     for (int32_t token = 0; token < folder.tokenizer->size(); ++token) {
       if (folder.tokenizer->IsSpecial(token)) settings_.special_tokens.push_back(folder.tokenizer->Content(token));
     }
@@ -101,7 +102,7 @@ class Sampler {
  private:
   void Tokenize(const LearnedText& learned, Memories::Memory& memory, Outcome& outcome) const {
     std::vector<runtime::TextRange> literal;
-    for (const MarkedRange& range : learned.text.ranges()) literal.push_back({range.begin, range.end});
+    for (const runtime::MarkedRange& range : learned.text.ranges()) literal.push_back({range.begin, range.end});
     std::vector<size_t> places;
     for (const runtime::TextRange& range : learned.learned) places.insert(places.end(), {range.begin, range.end});
     const auto encoding = folder_.tokenizer->EncodeText(learned.text.text(), literal, places, memory);
@@ -230,7 +231,7 @@ class ChatMaker {
               "beside its tokenizer.json");
     }
     template_file_ = sources_.Add(folder_.template_path, folder_.template_text);
-    if (const auto problem = ChatTemplate::Parse(folder_.template_text, template_)) {
+    if (const auto problem = runtime::ChatTemplate::Parse(folder_.template_text, template_)) {
       return Error(Code::kE0631, absl::StrCat("the chat template cannot be used: ", problem->message))
           .At(Sampler::TemplateSpan(*template_file_, folder_.template_text, problem->offset), "here");
     }
@@ -420,7 +421,7 @@ class ChatMaker {
   std::ostream& out_;
   const std::string place_;
   TokenizerFolder folder_;
-  ChatTemplate template_;
+  runtime::ChatTemplate template_;
   std::optional<FileId> template_file_;
   PendingFolder pending_;
   SampleStore store_;

@@ -36,7 +36,7 @@ std::string Quoted(const std::string& text) { return absl::StrCat("`", runtime::
 
 class LineReader {
  public:
-  LineReader(const ChatTemplate& chat_template, const std::set<std::string>& ignored)
+  LineReader(const runtime::ChatTemplate& chat_template, const std::set<std::string>& ignored)
       : chat_template_(chat_template), ignored_(ignored) {}
 
   Result<Conversation> Read(const std::string& line) {
@@ -89,15 +89,15 @@ class LineReader {
   }
 
   // `members`: what a template may read of the message besides.
-  std::optional<runtime::Error> Add(const std::string& role, Value content,
-                                    std::vector<std::pair<cleave::tools::Text, Value>> members = {}) {
-    const auto name = [](const char* text) { return std::make_shared<const MarkedText>(text); };
+  std::optional<runtime::Error> Add(const std::string& role, runtime::Value content,
+                                    std::vector<std::pair<runtime::Text, runtime::Value>> members = {}) {
+    const auto name = [](const char* text) { return std::make_shared<const runtime::MarkedText>(text); };
     Message message{.role = role};
-    if (const auto* const text = content.Get<cleave::tools::Text>()) {
+    if (const auto* const text = content.Get<runtime::Text>()) {
       message.has_words = (*text)->text().find_first_not_of(" \t\n\v\f\r") != std::string::npos;
     }
-    members.insert(members.begin(), {{name("role"), TextValue(role)}, {name("content"), std::move(content)}});
-    std::optional<Value> value = MakeDict(std::move(members));
+    members.insert(members.begin(), {{name("role"), runtime::TextValue(role)}, {name("content"), std::move(content)}});
+    std::optional<runtime::Value> value = runtime::MakeDict(std::move(members));
     if (!value.has_value()) return NoSample("has too many values");
     message.value = *std::move(value);
     conversation_.messages.push_back(std::move(message));
@@ -110,7 +110,7 @@ class LineReader {
     if (auto error = Only(json, {"messages"}, "", Other::kVariables)) return error;
     for (const auto& [name, value] : json.members) {
       if (name == "messages" || ignored_.count(name) > 0) continue;
-      std::optional<Value> variable = ValueOfJson(value, -1);
+      std::optional<runtime::Value> variable = runtime::ValueOfJson(value, -1);
       if (!variable.has_value()) return NoSample("has too many values");
       conversation_.variables[name] = *std::move(variable);
     }
@@ -132,24 +132,24 @@ class LineReader {
   }
 
   std::optional<runtime::Error> ReadMessage(const Json& message, const std::string& role, const std::string& where) {
-    std::vector<std::pair<cleave::tools::Text, Value>> members;
+    std::vector<std::pair<runtime::Text, runtime::Value>> members;
     std::vector<const runtime::JsonMember*> written;
     for (const runtime::JsonMember& member : message.members) written.push_back(&member);
     std::sort(written.begin(), written.end(),
               [](const auto* a, const auto* b) { return a->value.offset < b->value.offset; });
-    Value content = None{};
+    runtime::Value content = runtime::None{};
     for (const runtime::JsonMember* const member : written) {
       if (member->name == "role" || ignored_.count(member->name) > 0) continue;
-      std::optional<Value> value = ValueOfJson(member->value, NextMark());
+      std::optional<runtime::Value> value = runtime::ValueOfJson(member->value, NextMark());
       if (!value.has_value()) return NoSample("has too many values");
       if (member->name == "content") {
         content = *std::move(value);
       } else {
-        members.emplace_back(std::make_shared<const MarkedText>(member->name), *std::move(value));
+        members.emplace_back(std::make_shared<const runtime::MarkedText>(member->name), *std::move(value));
       }
     }
-    const bool is_read = content.Get<cleave::tools::Text>() != nullptr || content.Get<List>() != nullptr;
-    if (!is_read && (content.Get<None>() == nullptr || members.empty())) {
+    const bool is_read = content.Get<runtime::Text>() != nullptr || content.Get<runtime::List>() != nullptr;
+    if (!is_read && (content.Get<runtime::None>() == nullptr || members.empty())) {
       return NoSample(message.Find("content") == nullptr
                           ? absl::StrCat("has no `content`", where)
                           : absl::StrCat("has a `content`", where, " that is not a text"));
@@ -174,7 +174,7 @@ class LineReader {
         return NoSample(absl::StrCat("has ", Quoted(from), " as `from`", where,
                                      "; known are `human`, `gpt`, `system`, `tool` and other names of these"));
       }
-      if (auto error = Add(known->second, TextValue(value, NextMark()))) return error;
+      if (auto error = Add(known->second, runtime::TextValue(value, NextMark()))) return error;
     }
     return std::nullopt;
   }
@@ -184,8 +184,8 @@ class LineReader {
     std::string prompt, completion;
     if (auto error = Text(json, "prompt", "", prompt)) return error;
     if (auto error = Text(json, "completion", "", completion)) return error;
-    if (auto error = Add("user", TextValue(prompt, NextMark()))) return error;
-    return Add("assistant", TextValue(completion, NextMark()));
+    if (auto error = Add("user", runtime::TextValue(prompt, NextMark()))) return error;
+    return Add("assistant", runtime::TextValue(completion, NextMark()));
   }
 
   std::optional<runtime::Error> ReadAlpaca(const Json& json) {
@@ -197,18 +197,18 @@ class LineReader {
     }
     if (auto error = Text(json, "output", "", output)) return error;
     const std::string asked = input.empty() ? instruction : absl::StrCat(instruction, "\n\n", input);
-    if (auto error = Add("user", TextValue(asked, NextMark()))) return error;
-    return Add("assistant", TextValue(output, NextMark()));
+    if (auto error = Add("user", runtime::TextValue(asked, NextMark()))) return error;
+    return Add("assistant", runtime::TextValue(output, NextMark()));
   }
 
-  const ChatTemplate& chat_template_;
+  const runtime::ChatTemplate& chat_template_;
   const std::set<std::string>& ignored_;
   Conversation conversation_;
 };
 
 }  // namespace
 
-Result<Conversation> ReadConversation(const std::string& line, const ChatTemplate& chat_template,
+Result<Conversation> ReadConversation(const std::string& line, const runtime::ChatTemplate& chat_template,
                                       const std::set<std::string>& ignored) {
   return LineReader(chat_template, ignored).Read(line);
 }

@@ -12,21 +12,21 @@
 #include <string>
 #include <vector>
 
+#include "runtime/chat_template/chat_template.h"
+#include "runtime/chat_template/value.h"
 #include "runtime/error/error.h"
-#include "tools/chat_template/chat_template.h"
-#include "tools/chat_template/value.h"
 
 namespace cleave::tools {
 
 struct Message {
   std::string role;        // "system", "developer", "user", "assistant" or "tool".
-  Value value;             // As a template reads it. Its texts have the mark MarkOf.
+  runtime::Value value;    // As a template reads it. Its texts have the mark MarkOf.
   bool has_words = false;  // Its content is a text with more than white space.
 };
 
 struct Conversation {
   std::vector<Message> messages;
-  std::map<std::string, Value> variables;  // Others that a template reads: "tools".
+  std::map<std::string, runtime::Value> variables;  // Others that a template reads: "tools".
 };
 
 // The mark of the texts of a message; that of other variables is negative.
@@ -34,7 +34,7 @@ inline int32_t MarkOf(size_t message) { return static_cast<int32_t>(message) + 1
 
 // `chat_template`: what it does not read is no key beside `messages` or of a message. `ignored`: keys that are passed
 // over. The Error is the end of a sentence that begins with the line: "has no `content` in message 2".
-runtime::Result<Conversation> ReadConversation(const std::string& line, const ChatTemplate& chat_template,
+runtime::Result<Conversation> ReadConversation(const std::string& line, const runtime::ChatTemplate& chat_template,
                                                const std::set<std::string>& ignored);
 
 }  // namespace cleave::tools

@@ -296,7 +296,7 @@ TEST_F(DataTest, WhatIsWrong) {
   EXPECT_TRUE(absl::StrContains(said, "was made with another tokenizer")) << said;
   fs::remove(Path("tok/tokenizer.json"));
   Write("tok/tokenizer.model", "");
-  EXPECT_TRUE(absl::StrContains(Chat("bad.jsonl"), "help: `tokenizer.model` is not read"));
+  EXPECT_TRUE(absl::StrContains(Chat("bad.jsonl"), "`tokenizer.model` is not read"));
   EXPECT_TRUE(absl::StrContains(Run({"show", Path("own")}), "3: error[E0636]"));
   EXPECT_EQ(Run({"show", Path("own"), "--seq", "4"}).substr(0, 34), "2: error: `show` takes no `--seq`\n");
   EXPECT_TRUE(absl::StrContains(Run({"chat", "x", "--tokenizer", "t", "--out", "o"}), "`chat` needs `--seq`"));

@@ -15,11 +15,11 @@ class LearnedFinder {
       : conversation_(conversation), settings_(settings) {}
 
   std::optional<RenderingProblem> Find(LearnedText& result) {
-    Rendering whole;
+    runtime::Rendering whole;
     const size_t count = conversation_.messages.size();
     if (auto problem = Render(count, /*asks=*/false, whole)) return problem;
     if (auto problem = CheckAllAreWritten(whole.text)) return problem;
-    for (const MarkedRange& range : whole.generated) result.learned.push_back({range.begin, range.end});
+    for (const runtime::MarkedRange& range : whole.generated) result.learned.push_back({range.begin, range.end});
     if (!settings_.chat_template->has_generation()) {
       for (size_t i = 0; i < count; ++i) {
         if (conversation_.messages[i].role != "assistant") continue;
@@ -32,18 +32,18 @@ class LearnedFinder {
 
  private:
   // The first `count` messages; `asks`: and what asks for the next one, of the assistant.
-  std::optional<RenderingProblem> Render(size_t count, bool asks, Rendering& rendering) {
-    std::map<std::string, Value> variables = settings_.variables;
+  std::optional<RenderingProblem> Render(size_t count, bool asks, runtime::Rendering& rendering) {
+    std::map<std::string, runtime::Value> variables = settings_.variables;
     // Those that transformers always gives.
     variables.insert(conversation_.variables.begin(), conversation_.variables.end());
-    variables.insert({{"tools", None{}}, {"documents", None{}}});
-    std::vector<Value> messages;
+    variables.insert({{"tools", runtime::None{}}, {"documents", runtime::None{}}});
+    std::vector<runtime::Value> messages;
     for (size_t i = 0; i < count; ++i) messages.push_back(conversation_.messages[i].value);
-    std::optional<Value> list = MakeList(std::move(messages));
+    std::optional<runtime::Value> list = runtime::MakeList(std::move(messages));
     if (!list.has_value()) return RenderingProblem{std::nullopt, "has too many values"};
     variables["messages"] = *std::move(list);
     variables["add_generation_prompt"] = asks;
-    RenderOptions options = settings_.options;
+    runtime::RenderOptions options = settings_.options;
     options.most_steps = std::min(options.most_steps, settings_.most_steps - steps_);
     const auto problem = settings_.chat_template->Render(variables, options, rendering);
     steps_ += rendering.steps;
@@ -53,9 +53,9 @@ class LearnedFinder {
     return std::nullopt;
   }
 
-  std::optional<RenderingProblem> CheckAllAreWritten(const MarkedText& text) const {
+  std::optional<RenderingProblem> CheckAllAreWritten(const runtime::MarkedText& text) const {
     std::vector<bool> is_written(conversation_.messages.size() + 1);
-    for (const MarkedRange& range : text.ranges()) {
+    for (const runtime::MarkedRange& range : text.ranges()) {
       if (range.mark > 0) is_written[static_cast<size_t>(range.mark)] = true;
     }
     for (size_t i = 0; i < conversation_.messages.size(); ++i) {
@@ -68,9 +68,9 @@ class LearnedFinder {
   }
 
   // Behind the last byte of the message, or `otherwise`.
-  static size_t EndOf(const MarkedText& text, size_t message, size_t otherwise) {
+  static size_t EndOf(const runtime::MarkedText& text, size_t message, size_t otherwise) {
     size_t end = otherwise;
-    for (const MarkedRange& range : text.ranges()) {
+    for (const runtime::MarkedRange& range : text.ranges()) {
       if (range.mark == MarkOf(message)) end = std::max(end, range.end);
     }
     return end;
@@ -90,9 +90,9 @@ class LearnedFinder {
     return found;
   }
 
-  std::optional<RenderingProblem> FindMessage(size_t message, const MarkedText& whole,
+  std::optional<RenderingProblem> FindMessage(size_t message, const runtime::MarkedText& whole,
                                               std::vector<runtime::TextRange>& learned) {
-    Rendering before, until;
+    runtime::Rendering before, until;
     if (auto problem = Render(message, /*asks=*/true, before)) return problem;
     const std::string& asking = before.text.text();
     const size_t shorter = std::min(asking.size(), whole.size());
@@ -111,7 +111,7 @@ class LearnedFinder {
     if (!is_last) {
       if (auto problem = Render(message + 1, /*asks=*/false, until)) return problem;
     }
-    const MarkedText& own = is_last ? whole : until.text;
+    const runtime::MarkedText& own = is_last ? whole : until.text;
     const size_t words = EndOf(whole, message, begin), own_words = EndOf(own, message, std::min(begin, own.size()));
     size_t end = words;
     for (size_t at = own_words; end < whole.size() && at < own.size() && whole.text()[end] == own.text()[at]; ++at)

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "runtime/chat_template/chat_template.h"
 #include "runtime/tokenizer/bpe/tokenizer_json.h"
-#include "tools/chat_template/chat_template.h"
 #include "tools/data/conversation.h"
 
 namespace cleave::tools {
 
 struct LearnedText {
-  MarkedText text;
+  runtime::MarkedText text;
   std::vector<runtime::TextRange> learned;  // In order; none is empty.
 };
 
@@ -26,12 +26,12 @@ struct RenderingProblem {
 
 // What TemplateProblem is about, and all that a rendering needs besides the conversation.
 struct RenderingSettings {
-  const ChatTemplate* chat_template = nullptr;
-  std::map<std::string, Value> variables;  // "bos_token" …
+  const runtime::ChatTemplate* chat_template = nullptr;
+  std::map<std::string, runtime::Value> variables;  // "bos_token" …
   std::vector<std::string> special_tokens;
-  RenderOptions options;
+  runtime::RenderOptions options;
   // Of all renderings of a conversation together, each of which may take as many as `options` allow.
-  int64_t most_steps = 25 * kMostTemplateSteps;
+  int64_t most_steps = 25 * runtime::kMostTemplateSteps;
 };
 
 // What stands in `{% generation %}` is learned. A template without: for each message of the assistant what follows the

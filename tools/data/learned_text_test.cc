@@ -38,8 +38,8 @@ constexpr char kUsersOnly[] =
 
 // The text with « and » around what is learned, or what is wrong.
 std::string Learned(const std::string& text, const std::string& line) {
-  ChatTemplate parsed;
-  EXPECT_FALSE(ChatTemplate::Parse(text, parsed).has_value());
+  runtime::ChatTemplate parsed;
+  EXPECT_FALSE(runtime::ChatTemplate::Parse(text, parsed).has_value());
   const RenderingSettings settings{.chat_template = &parsed,
                                    .special_tokens = {"<|im_start|>", "<|im_end|>", "<|end|>", "<|eos|>", "<|user|>",
                                                       "<|assistant|>", "<s>", "</s>"}};

@@ -65,6 +65,7 @@ void ForgetTraining(frontend::Module& module) {
   }
   IdVector<ir::OpId, ir::OpId> instead;
   for (ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kParameter) op.attributes.Set(ir::attribute::kTrained, false);
     for (ir::OpId& input : op.inputs) input = instead[input];
     instead.push_back(op.kind == ir::OpKind::kDropout         ? op.inputs[0]
                       : op.kind == ir::OpKind::kWhileTraining ? op.inputs[1]

@@ -18,6 +18,7 @@
 #include "tools/fmt/fmt.h"
 #include "tools/import/import.h"
 #include "tools/plan_diff/command.h"
+#include "tools/serve/serve.h"
 #include "tools/subcommands/completion.h"
 #include "tools/subcommands/man_page.h"
 #include "tools/weights/weights.h"
@@ -87,6 +88,10 @@ ExitCode ExportModel(const std::string& name, const std::string& summary, const 
 
 ExitCode Data(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   return RunData(name, summary, words);
+}
+
+ExitCode Serve(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunServe(name, summary, words);
 }
 
 void AddShell(CLI::App& app, std::string& shell) {
@@ -186,6 +191,7 @@ const std::vector<Subcommand>& Subcommands() {
       {"export", "Makes a folder of Hugging Face of a checkpoint of an imported model", DescribeExport, ExportModel},
       {"weights", "Lists, compares, exports and imports weights", DescribeWeights, Weights},
       {"data", "Makes arrays and files of tokens of conversations and texts, and shows them", DescribeData, Data},
+      {"serve", "Answers HTTP in the form of OpenAI's interface with a program that generates", DescribeServe, Serve},
       {"fmt", "Formats model files", DescribeFmt, FormatFiles},
       {"clean", "Removes the cache of compiled runtimes", DescribeClean, Clean},
       {"completion", "Prints the completion of these subcommands for a shell", DescribeCompletion, PrintCompletion},

@@ -29,7 +29,7 @@ TEST(SubcommandsTest, AreTheOnesThatTheDocumentationNames) {
   std::vector<std::string> names;
   for (const Subcommand& subcommand : Subcommands()) names.push_back(subcommand.name);
   EXPECT_EQ(names, (std::vector<std::string>{"compile", "run", "plan", "explain", "diff", "import", "export", "weights",
-                                             "data", "fmt", "clean", "completion", "help", "version"}));
+                                             "data", "serve", "fmt", "clean", "completion", "help", "version"}));
 }
 
 // What a description shows is what the parser takes.

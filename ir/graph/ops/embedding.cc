@@ -123,6 +123,7 @@ int64_t EmbeddingGradientChoices(Types, const Attributes& attributes, int input)
 OpDefinition DefineEmbedding() {
   return OpDefinition{.op_class = OpClass::kMovement,
                       .looks_up = 1,
+                      .reads_16_bits = {1},
                       .signature = {{.name = "tokens"}, {.name = "table"}},
                       .summary = "for each token its row of the table",
                       .infer = InferEmbedding,

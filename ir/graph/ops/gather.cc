@@ -275,6 +275,7 @@ OpDefinition DefineGather() {
   return OpDefinition{
       .op_class = OpClass::kMovement,
       .looks_up = 0,
+      .reads_16_bits = {0},
       .signature = {{.name = "x"}, {.name = "indices"}, OptionalAttribute(attribute::kAxis, 0), BatchArgument()},
       .summary = "the slices of x along `axis` whose numbers are in `indices`, in their order",
       .infer = InferGather,
@@ -313,6 +314,8 @@ OpDefinition DefineScatter() {
       .op_class = OpClass::kMovement,
       .works_in_place = true,
       .callable = false,
+      .reads_16_bits = {0, 1},
+      .gives_16_bits = true,
       .signature = {{.name = "x"}, {.name = "updates"}, {.name = "places"}, OptionalAttribute(attribute::kAxis, 0)},
       .summary = "x with the slices along `axis` whose numbers are in `places` replaced by those of updates",
       .infer = InferScatter,

@@ -52,6 +52,15 @@ OpDefinition SourceOp(bool has_dtype, std::string summary) {
   return definition;
 }
 
+// The same for what may be stored in another type, `result`, than f32 (ir/transforms/precision).
+InferResult InferStored(Types inputs, const Attributes& attributes) {
+  InferResult type = InferSource(inputs, attributes);
+  if (auto* stored = std::get_if<TensorType>(&type); stored != nullptr && attributes.Has(attribute::kResult)) {
+    stored->dtype = attributes.Get(attribute::kResult);
+  }
+  return type;
+}
+
 // Nullopt unless the text is that of a formula in no variable but `step`.
 std::optional<Scalar> FormulaOf(const Attributes& attributes) {
   std::optional<Scalar> formula = ParseScalar(attributes.Get(attribute::kFormula));
@@ -99,11 +108,7 @@ InferResult InferParameter(Types inputs, const Attributes& attributes) {
                    .message = absl::StrCat("normal values with deviation ", FormatDouble(second)),
                    .notes = {"a deviation is not negative"}};
   }
-  InferResult type = InferSource(inputs, attributes);
-  if (auto* stored = std::get_if<TensorType>(&type); stored != nullptr && attributes.Has(attribute::kResult)) {
-    stored->dtype = attributes.Get(attribute::kResult);
-  }
-  return type;
+  return InferStored(inputs, attributes);
 }
 
 void EvaluateConstant(const Evaluation& evaluation) {
@@ -155,9 +160,11 @@ OpDefinition DefineParameter() {
 }
 
 OpDefinition DefineState() {
-  OpDefinition definition = SourceOp(false, "a slot of the optimizer; zeros at first");
+  OpDefinition definition = SourceOp(false, "a slot of the optimizer, or what is remembered; zeros at first");
   // It is that of the parameter to which the slot belongs.
   definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
+  definition.signature.push_back(ResultArgument());
+  definition.infer = InferStored;
   return definition;
 }
 

@@ -188,12 +188,31 @@ class Decoder {
   // Asks for a value at the places along a dimension, or for its whole.
   void Ask(OpId value, const std::optional<TimeDimension>& time) {
     Need& need = needs_[value];
-    const bool is_free = varies_[value] != 0 && (!need.at.has_value() || need.at == time);
-    if (time.has_value() && is_free && (value == options_.tokens || PerPlace(graph_.op(value), *time).has_value())) {
+    const bool is_free = time.has_value() && (!need.at.has_value() || need.at == time);
+    if (is_free && (value == options_.tokens || IsComputedPerPlace(value, *time))) {
       need.at = time;
     } else {
       need.whole = true;  // The places are taken of it.
     }
+  }
+
+  // Whether the places of the value are computed one by one. Those of what does not depend on the tokens, such as the
+  // cosines of rotary embeddings, need not be taken of a whole that each step would compute anew.
+  bool IsComputedPerPlace(OpId value, const TimeDimension& time) const {
+    const Op& op = graph_.op(value);
+    const std::optional<PlaceForm> form = op.inputs.empty() ? std::nullopt : PerPlace(op, time);
+    if (!form.has_value() || varies_[value] != 0) return form.has_value();
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const std::optional<TimeDimension>& own = form->inputs[i];
+      if (!own.has_value() || IsComputedPerPlace(op.inputs[i], *own)) continue;
+      if (!CanBeSliced(op.inputs[i], *own)) return false;
+    }
+    return true;
+  }
+
+  // Whether slices of the whole can be taken at the places.
+  bool CanBeSliced(OpId value, const TimeDimension& time) const {
+    return time.major == 1 && time.minor == 1 && graph_.op(value).type.dtype == DType::kF32;
   }
 
   void Plan(const Op& op) {
@@ -307,7 +326,7 @@ class Decoder {
     const auto known = slices_.find({value, axis});
     if (known != slices_.end()) return known->second;
     const Op& op = graph_.op(value);
-    if (time->major != 1 || time->minor != 1 || op.type.dtype != DType::kF32) {
+    if (!CanBeSliced(value, *time)) {
       Fail(value, "has places that cannot be taken one by one");
       return std::nullopt;
     }

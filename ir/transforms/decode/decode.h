@@ -8,8 +8,8 @@
 // a value is needed at the places of the step, which are slices along one of its dimensions, or as a whole:
 //   at the places   The op itself, where the sharding rule has a parallel factor for the dimension: its inputs are
 //                   needed at the places where they have that factor, and else as wholes. What depends on the place has
-//                   a form that reads the numbers (causal_mask_at, rope_at). Of any other op, and of values that do not
-//                   depend on the tokens, the slices are taken from the whole.
+//                   a form that reads the numbers (causal_mask_at, rope_at). Of any other op, and of parameters, the
+//                   slices are taken from the whole.
 //   as a whole      A state that the step keeps, in which it replaces the slices of its places, so that each value is
 //                   computed once for each place. The dimension of time is one that follows from that of the tokens
 //                   through parallel factors; without one the op is computed from the wholes of its inputs.

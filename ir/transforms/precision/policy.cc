@@ -21,6 +21,10 @@ bool IsProduct(const Op& op) {
   return false;
 }
 
+// What a program that generates remembers of earlier places: it is rounded once, when it is stored, and not whenever it
+// is read.
+bool IsCache(const Op& op) { return op.kind == OpKind::kState && op.phase == Phase::kForward; }
+
 // The values that are kept in f32 whichever ops make them: the loss, metrics, and backward values from which only
 // gradients of parameters are made. Values that a product reads are not among them, because they are factors.
 IdVector<OpId, uint8_t> KeptInF32(const Graph& graph) {
@@ -34,7 +38,7 @@ IdVector<OpId, uint8_t> KeptInF32(const Graph& graph) {
       return reader.phase == Phase::kUpdate || (kept[user] != 0 && !IsProduct(reader));
     });
   }
-  for (const StateUpdate& update : graph.updates) kept[update.value] = 1;
+  for (const StateUpdate& update : graph.updates) kept[update.value] = IsCache(graph.op(update.state)) ? 0 : 1;
   for (const Metric& metric : graph.metrics) kept[metric.value] = 1;
   if (graph.loss.has_value()) kept[*graph.loss] = 1;
   return kept;
@@ -45,13 +49,22 @@ bool ReadsInF32(const Op& op, size_t input) {
   return definition.reads_in_f32 != nullptr && definition.reads_in_f32(op.attributes, input, op.inputs.size());
 }
 
-// The values that all their readers take in 16 bits, products or what moves elements for these.
+// The values that all their readers take in 16 bits, products or what moves elements for these. Without a loss, in a
+// program that predicts or generates, so do ops that look up rows of a parameter: a table is stored in 16 bits, like
+// the weights, even where products read it, too.
 IdVector<OpId, uint8_t> ReadIn16Bits(const Graph& graph) {
   IdVector<OpId, uint8_t> read(graph.ops.size(), 0);
+  const bool rounds_tables = !graph.loss.has_value();
   const IdVector<OpId, std::vector<OpId>> users = Users(graph);
   const auto takes_16_bits = [&](const Op& reader, OpId value) {
     const OpDefinition& definition = DefinitionOf(reader);
     if (reader.phase == Phase::kUpdate) return false;
+    if (IsCache(graph.op(value))) return read[reader.id] != 0;  // The reader puts new values into it.
+    if (rounds_tables && definition.treatment == Treatment::kFloat && definition.looks_up.has_value()) {
+      const OpId table = reader.inputs[static_cast<size_t>(*definition.looks_up)];
+      const bool is_read_once = std::count(reader.inputs.begin(), reader.inputs.end(), value) == 1;
+      if (table == value && is_read_once && graph.op(value).kind == OpKind::kParameter) return true;
+    }
     if (definition.treatment == Treatment::kFollow) {
       return definition.op_class == OpClass::kMovement && reader.inputs.size() == 1 && read[reader.id] != 0;
     }
@@ -102,6 +115,7 @@ class Chooser {
   Types16 TypesOf(const Op& op) const {
     if (op.phase == Phase::kUpdate) return All(op, DType::kF32, DType::kF32);
     if (op.kind == OpKind::kParameter) return All(op, DType::kF32, IsStoredNarrow(op) ? narrow_ : DType::kF32);
+    if (IsCache(op)) return All(op, DType::kF32, read_in_16_bits_[op.id] != 0 ? narrow_ : DType::kF32);
     switch (DefinitionOf(op).treatment) {
       case Treatment::kProduct:
         return All(op, narrow_, kept_[op.id] != 0 ? DType::kF32 : narrow_);

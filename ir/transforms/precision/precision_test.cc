@@ -89,6 +89,42 @@ TEST(PrecisionTest, WhatNothingChangesIsStoredIn16Bits) {
   EXPECT_EQ(TypeOf(InF32(graph), "frozen"), DType::kF32);
 }
 
+// Tokens look up rows of a table that a product reads, too; without a loss it is rounded, and the rows are read as they
+// are. What a step remembers is rounded when it is stored.
+TEST(PrecisionTest, TablesAndCachesAreStoredIn16Bits) {
+  for (const bool has_loss : {false, true}) {
+    GraphBuilder builder;
+    const OpId table = AddParameter(builder, "table", {9, 6}, {{attribute::kTrained, false}});
+    const OpId tokens = builder.Add(
+        OpKind::kInput, {},
+        {{attribute::kShape, Shape{1, 2}}, {attribute::kDType, DType::kI32}, {attribute::kData, std::string("tokens")}},
+        "tokens");
+    const OpId places = builder.Add(
+        OpKind::kInput, {},
+        {{attribute::kShape, Shape{2}}, {attribute::kDType, DType::kI32}, {attribute::kData, std::string("place")}},
+        "place");
+    const OpId x = builder.Add(OpKind::kEmbedding, {tokens, table}, {}, "x");
+    const OpId cache = builder.Add(OpKind::kState, {}, {{attribute::kShape, Shape{1, 5, 6}}}, "cache");
+    const OpId cached = builder.Add(OpKind::kScatter, {cache, x, places}, {{attribute::kAxis, 1}}, "cached");
+    builder.mutable_graph().updates.push_back({.state = cache, .value = cached});
+    const OpId scores = builder.Add(OpKind::kMatmul, {x, cached}, {{attribute::kTransposeB, true}}, "scores");
+    const OpId logits = builder.Add(OpKind::kMatmul, {x, table}, {{attribute::kTransposeB, true}}, "logits");
+    const OpId sums = builder.Add(OpKind::kAdd,
+                                  {builder.Add(OpKind::kReduceSum, {scores}, {}, "sum_of_scores"),
+                                   builder.Add(OpKind::kReduceSum, {logits}, {}, "sum_of_logits")},
+                                  {}, "sums");
+    if (has_loss) builder.mutable_graph().loss = sums;
+    const Graph before = std::move(builder).Build();
+    const Graph graph = InBf16(before);
+    EXPECT_EQ(TypeOf(graph, "table"), has_loss ? DType::kF32 : DType::kBf16);
+    EXPECT_EQ(TypeOf(graph, "x"), DType::kF32);
+    EXPECT_EQ(TypeOf(graph, "cache"), DType::kBf16);
+    EXPECT_EQ(TypeOf(graph, "cached"), DType::kBf16);
+    EXPECT_THAT(ReadBy(graph, "cached"), ElementsAre("cache", "x", "place"));
+    EXPECT_EQ(InF32(graph), before);
+  }
+}
+
 TEST(PrecisionTest, F32AndTf32LeaveTheGraphAsItIs) {
   const Graph graph = Trained(MlpGraph());
   for (Precision precision : {Precision::kF32, Precision::kTf32}) {

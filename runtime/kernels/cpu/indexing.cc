@@ -9,11 +9,23 @@
 
 namespace cleave::runtime {
 
-void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing, float* y) {
+namespace {
+
+// y[i] = x[i] for `count` elements.
+void CopyReals(ConstReals x, int64_t count, Reals y) {
+  if (x.type() == y.type()) {
+    std::memcpy(y.place(), x.place(), static_cast<size_t>(count * SizeOf(x.type())));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) y.Set(i, x[i]);
+}
+
+}  // namespace
+
+void Gather(ConstReals x, const int32_t* indices, const RowIndexing& indexing, float* y) {
   const int64_t rows = indexing.rows;
   const int64_t count = indexing.count;
   const int64_t inner = indexing.inner;
-  const size_t bytes = static_cast<size_t>(inner) * sizeof(float);
   const int64_t outer = indexing.batch * indexing.outer;
 #pragma omp parallel for collapse(2) if (outer * count * inner >= kParallelElements)
   for (int64_t o = 0; o < outer; ++o) {
@@ -21,9 +33,9 @@ void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing,
       const int64_t row = indices[o / indexing.outer * count + i] - indexing.first_row;
       float* to = y + (o * count + i) * inner;
       if (row >= 0 && row < rows) {
-        std::memcpy(to, x + (o * rows + row) * inner, bytes);
+        CopyReals(x + (o * rows + row) * inner, inner, to);
       } else {
-        std::memset(to, 0, bytes);
+        std::fill_n(to, inner, 0.0f);
       }
     }
   }
@@ -55,15 +67,15 @@ void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing&
   }
 }
 
-void Scatter(const float* x, const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
+void Scatter(ConstReals x, ConstReals updates, const int32_t* indices, const RowIndexing& indexing, Reals y) {
   const int64_t rows = indexing.rows;
   const int64_t count = indexing.count;
   const int64_t inner = indexing.inner;
-  if (y != x) std::copy_n(x, indexing.outer * rows * inner, y);
+  if (y.place() != x.place()) CopyReals(x, indexing.outer * rows * inner, y);
   for (int64_t o = 0; o < indexing.outer; ++o) {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t row = indices[i] - indexing.first_row;
-      if (row >= 0 && row < rows) std::copy_n(updates + (o * count + i) * inner, inner, y + (o * rows + row) * inner);
+      if (row >= 0 && row < rows) CopyReals(updates + (o * count + i) * inner, inner, y + (o * rows + row) * inner);
     }
   }
 }

@@ -10,19 +10,18 @@
 #include "runtime/kernels/cuda/aligned.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
 #include "runtime/kernels/indexing.h"
-#include "runtime/kernels/movement.h"
 
 namespace cleave::runtime {
 namespace {
 
 // Elements that a thread moves at once: four floats where all rows begin at multiples of 16 bytes.
 template <typename... T>
-bool CanMoveFour(int64_t inner, const T*... places) {
+bool CanMoveFour(int64_t inner, const T&... places) {
   return inner % 4 == 0 && AreAligned(places...);
 }
 
 template <int kCount>
-__global__ void GatherRows(RowIndexing indexing, const float* x, const int32_t* indices, float* y) {
+__global__ void GatherRows(RowIndexing indexing, ConstReals x, const int32_t* indices, float* y) {
   const int64_t vectors = indexing.inner / kCount;
   const int64_t all = indexing.batch * indexing.outer * indexing.count * vectors;
   for (int64_t at = FirstElement(); at < all; at += ElementStride()) {
@@ -32,7 +31,7 @@ __global__ void GatherRows(RowIndexing indexing, const float* x, const int32_t* 
     const int64_t row = static_cast<int64_t>(indices[o / indexing.outer * indexing.count + i]) - indexing.first_row;
     Vector<float, kCount> value = {};
     if (row >= 0 && row < indexing.rows) {
-      value = Load<kCount>(x + (o * indexing.rows + row) * indexing.inner + at % vectors * kCount);
+      value = LoadReals<kCount>(x, (o * indexing.rows + row) * indexing.inner + at % vectors * kCount);
     }
     Store(value, y + at * kCount);
   }
@@ -138,13 +137,13 @@ __global__ void SumBuckets(Buckets buckets, int64_t outer, int64_t inner, const 
   }
 }
 
-__global__ void ScatterRows(RowIndexing indexing, const float* updates, const int32_t* indices, float* y) {
+__global__ void ScatterRows(RowIndexing indexing, ConstReals updates, const int32_t* indices, Reals y) {
   const int64_t all = indexing.outer * indexing.count * indexing.inner;
   for (int64_t at = FirstElement(); at < all; at += ElementStride()) {
     const int64_t place = at / indexing.inner;
     const int64_t row = static_cast<int64_t>(indices[place % indexing.count]) - indexing.first_row;
     if (row < 0 || row >= indexing.rows) continue;
-    y[(place / indexing.count * indexing.rows + row) * indexing.inner + at % indexing.inner] = updates[at];
+    y.Set((place / indexing.count * indexing.rows + row) * indexing.inner + at % indexing.inner, updates[at]);
   }
 }
 
@@ -190,7 +189,7 @@ __global__ void OneHotRows(const int32_t* classes, int64_t count, int64_t depth,
 
 }  // namespace
 
-void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing, float* y) {
+void Gather(ConstReals x, const int32_t* indices, const RowIndexing& indexing, float* y) {
   const int64_t elements = indexing.batch * indexing.outer * indexing.count * indexing.inner;
   if (CanMoveFour(indexing.inner, x, y)) {
     Launch(GatherRows<4>, ForElements(elements / 4), indexing, x, indices, y);
@@ -199,8 +198,8 @@ void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing,
   }
 }
 
-void Scatter(const float* x, const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
-  if (y != x) Copy(x, indexing.outer * indexing.rows * indexing.inner, y);
+void Scatter(ConstReals x, ConstReals updates, const int32_t* indices, const RowIndexing& indexing, Reals y) {
+  CopyBytes(x.place(), y.place(), indexing.outer * indexing.rows * indexing.inner * SizeOf(x.type()));
   Launch(ScatterRows, ForElements(indexing.outer * indexing.count * indexing.inner), indexing, updates, indices, y);
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/device/work.h"
 #include "runtime/math/math.h"  // IWYU pragma: associated
 #include "runtime/math/onednn/engine.h"
+#include "runtime/math/onednn/few_rows.h"
 #include "runtime/math/onednn/in_float.h"
 #include "runtime/math/prepared_list.h"
 
@@ -124,6 +125,9 @@ void Multiply(bool adds, const MatMulShape& shape, const In* a, const In* b, Out
   if (shape.batch == 0 || shape.m == 0 || shape.n == 0) return;
   if (shape.k == 0 && adds) return;
   if (shape.k == 0) return FillWithoutProduct(shape, c, bias);
+  if constexpr (!std::is_same_v<In, Float16>) {
+    if (HasFewRows(shape)) return MultiplyFewRows(adds, shape, a, b, c, bias);
+  }
   const Product product = {shape, kDnnlType<In>, kDnnlType<Out>, bias != nullptr, adds};
   thread_local auto& all = *new PreparedList<PreparedProduct>;
   const PreparedProduct& prepared =
