@@ -25,7 +25,7 @@ std::string SaidOf(const AttentionShape& shape, Lying lying, bool is_first = tru
   return testing::internal::GetCapturedStderr();
 }
 
-constexpr AttentionShape kUsual = {
+const AttentionShape kUsual = {
     .batch = 2, .heads = 4, .key_heads = 2, .rows = 9, .columns = 9, .head = 16, .scale = 0.5f, .causal = true};
 
 TEST(Sdpa, ComputesTensorsWhereverTheyLie) {
@@ -71,6 +71,12 @@ TEST(Sdpa, SaysOnceWhatItDoesNotCompute) {
   shape = kUsual;
   shape.cap = 2.0f;
   EXPECT_NE(SaidOf<BFloat16>(shape, Lying::kHeadsInside).find("scores are between caps"), std::string::npos);
+  shape = kUsual;
+  shape.dropout = {.rate = 0.1f, .stream = {1, "weights", 1}, .heads = 4, .rows = 9, .columns = 9};
+  EXPECT_NE(SaidOf<BFloat16>(shape, Lying::kHeadsInside).find("weights are dropped"), std::string::npos);
+  shape = kUsual;
+  shape.bias = {.distances = 18, .first = 9};
+  EXPECT_NE(SaidOf<Float16>(shape, Lying::kHeadsInside).find("a bias by distance"), std::string::npos);
   shape = kUsual;
   shape.rows = 1;
   EXPECT_NE(SaidOf<BFloat16>(shape, Lying::kHeadsInside).find("gradients of attention of 2 x 1 queries"),
