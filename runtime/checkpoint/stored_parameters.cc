@@ -1,12 +1,18 @@
 #include "runtime/checkpoint/stored_parameters.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "runtime/checkpoint/messages.h"
 #include "runtime/checkpoint/slices.h"
 #include "runtime/device/rounded.h"
+#include "runtime/digest/digest.h"
 
 namespace cleave::runtime {
 namespace {
@@ -14,6 +20,30 @@ namespace {
 bool IsFolder(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// Without links where it exists.
+std::string AbsolutePath(const std::string& path) {
+  char* const real = realpath(path.c_str(), nullptr);
+  std::string result = real != nullptr ? real : path;
+  std::free(real);
+  if (result.rfind('/', 0) == 0) return result;
+  char* const here = getcwd(nullptr, 0);
+  if (here != nullptr) result = std::string(here) + "/" + result;
+  std::free(here);
+  return result;
+}
+
+// The way from a folder to a file, both absolute: "../../weights.safetensors".
+std::string PathFrom(const std::string& folder, const std::string& file) {
+  size_t common = 0;  // Behind the last `/` of what they have in common.
+  const std::string from = folder + "/";
+  for (size_t i = 0; i < std::min(from.size(), file.size()) && from[i] == file[i]; ++i) {
+    if (from[i] == '/') common = i + 1;
+  }
+  std::string path;
+  for (size_t i = common; i < from.size(); ++i) path += from[i] == '/' ? "../" : "";
+  return path + file.substr(common);
 }
 
 // "`w0`, `b0` and 7 more"
@@ -108,6 +138,51 @@ Result<MatchedParameters> StoredParameters::Match(const std::vector<StateTensor>
   return Error{ExitCode::kInput,
                Format("`%s` has no parameter of the model; it has %s, and the parameters are %s", path_.c_str(),
                       QuotedNames(matched.unknown).c_str(), QuotedNames(matched.missing).c_str())};
+}
+
+Result<std::optional<CheckpointBase>> StoredParameters::BaseOf(const std::vector<StateTensor>& unchanged,
+                                                               const std::string& folder) const {
+  const auto* const checkpoint = std::get_if<Checkpoint>(&source_);
+  CheckpointBase base;
+  std::set<std::string> names;
+  if (checkpoint == nullptr) {
+    base.path = AbsolutePath(path_);
+    for (const Tensor& tensor : tensors_) names.insert(tensor.name);
+  } else if (checkpoint->facts().base.has_value()) {
+    base.path = checkpoint->facts().base->path;
+    for (const StateTensor& tensor : checkpoint->facts().base->tensors) names.insert(tensor.name);
+  }
+  for (const StateTensor& tensor : unchanged) {
+    if (names.count(tensor.name) > 0) base.tensors.push_back(tensor);
+  }
+  if (base.tensors.empty()) return std::optional<CheckpointBase>();
+  const Result<StoredParameters> file = Open(base.path);
+  if (!file.ok()) return file.error();
+  Result<std::string> digest = file.value().DigestOf(base.tensors);
+  if (!digest.ok()) return digest.error();
+  base.digest = std::move(digest.value());
+  base.beside = PathFrom(AbsolutePath(folder), base.path);
+  return std::optional(std::move(base));
+}
+
+Result<std::string> StoredParameters::DigestOf(const std::vector<StateTensor>& tensors) const {
+  const auto& file = std::get<SafetensorsFile>(source_);
+  constexpr int64_t kBytes = 64 * 1024;
+  std::vector<char> first(kBytes);
+  Digest digest;
+  for (const auto& [name, layout, values] : tensors) {
+    const SafetensorsEntry* const entry = file.Find(name);
+    if (entry == nullptr) {
+      return Error{ExitCode::kInput,
+                   Format("`%s` does not have `%s`", path_.c_str(), ShownSafetensorsName(name).c_str())};
+    }
+    const std::string type = name + " " + SafetensorsTypeText(*entry);
+    digest.Add(type.data(), static_cast<int64_t>(type.size()));
+    const int64_t count = std::min(entry->bytes, kBytes);
+    if (auto error = file.Read(entry->offset, count, first.data())) return *error;
+    digest.Add(first.data(), count);
+  }
+  return DigestText(digest.Value());
 }
 
 std::optional<Error> StoredParameters::Load(const std::vector<StateTensor>& found, const Mesh& mesh,

@@ -38,8 +38,9 @@ std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterF
   return Agree(comm, Error{ExitCode::kInput, mistakes});
 }
 
-Result<std::vector<std::string>> ReadStoredParameters(Comm& comm, const std::string& path,
-                                                      const std::vector<ParameterView>& parameters, bool needs_all) {
+Result<InitialValues> ReadStoredParameters(Comm& comm, const std::string& path,
+                                           const std::vector<ParameterView>& parameters, bool needs_all,
+                                           const std::string& checkpoints) {
   // Checkpoints may come and go: rank 0 says which one it is.
   const std::string chosen = FromFirst(comm, StoredParametersPath(path));
   const Result<StoredParameters> stored = StoredParameters::Open(chosen);
@@ -55,7 +56,13 @@ Result<std::vector<std::string>> ReadStoredParameters(Comm& comm, const std::str
     return Error{ExitCode::kInput, text};
   }
   if (auto error = Agree(comm, stored.value().Load(matched.value().found, comm.mesh(), comm.rank()))) return *error;
-  return lines;
+  std::vector<StateTensor> unchanged;
+  for (const ParameterView& view : parameters) {
+    if (view.is_in_params) unchanged.push_back({view.name, view.layout});
+  }
+  Result<std::optional<CheckpointBase>> base = stored.value().BaseOf(unchanged, checkpoints);
+  if (auto error = Agree(comm, ErrorOf(base))) return *error;
+  return InitialValues{lines, std::move(base.value())};
 }
 
 }  // namespace cleave::runtime
