@@ -1,12 +1,12 @@
 #include "runtime/checkpoint/stored_parameters.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "runtime/checkpoint/messages.h"
@@ -22,28 +22,11 @@ bool IsFolder(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// Without links where it exists.
-std::string AbsolutePath(const std::string& path) {
-  char* const real = realpath(path.c_str(), nullptr);
-  std::string result = real != nullptr ? real : path;
-  std::free(real);
-  if (result.rfind('/', 0) == 0) return result;
-  char* const here = getcwd(nullptr, 0);
-  if (here != nullptr) result = std::string(here) + "/" + result;
-  std::free(here);
-  return result;
-}
-
-// The way from a folder to a file, both absolute: "../../weights.safetensors".
-std::string PathFrom(const std::string& folder, const std::string& file) {
-  size_t common = 0;  // Behind the last `/` of what they have in common.
-  const std::string from = folder + "/";
-  for (size_t i = 0; i < std::min(from.size(), file.size()) && from[i] == file[i]; ++i) {
-    if (from[i] == '/') common = i + 1;
-  }
-  std::string path;
-  for (size_t i = common; i < from.size(); ++i) path += from[i] == '/' ? "../" : "";
-  return path + file.substr(common);
+// Without links as far as it exists.
+std::filesystem::path AbsolutePath(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path canonical = std::filesystem::weakly_canonical(path, error);
+  return canonical.is_absolute() ? canonical : std::filesystem::absolute(path, error).lexically_normal();
 }
 
 // "`w0`, `b0` and 7 more"
@@ -146,7 +129,7 @@ Result<std::optional<CheckpointBase>> StoredParameters::BaseOf(const std::vector
   CheckpointBase base;
   std::set<std::string> names;
   if (checkpoint == nullptr) {
-    base.path = AbsolutePath(path_);
+    base.path = AbsolutePath(path_).string();
     for (const Tensor& tensor : tensors_) names.insert(tensor.name);
   } else if (checkpoint->facts().base.has_value()) {
     base.path = checkpoint->facts().base->path;
@@ -161,7 +144,7 @@ Result<std::optional<CheckpointBase>> StoredParameters::BaseOf(const std::vector
   Result<std::string> digest = file.value().DigestOf(base.tensors);
   if (!digest.ok()) return digest.error();
   base.digest = std::move(digest.value());
-  base.beside = PathFrom(AbsolutePath(folder), base.path);
+  base.beside = std::filesystem::path(base.path).lexically_relative(AbsolutePath(folder)).string();
   return std::optional(std::move(base));
 }
 

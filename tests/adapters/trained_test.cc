@@ -55,6 +55,10 @@ TEST(TrainedTest, ResumedExportedAndMerged) {
                    "params=\"net/adapted.safetensors\""});
   const std::string out = folder + "/adapted", checkpoints = out + "/checkpoints";
   EXPECT_EQ(StartLocal(out, {"--steps", "3"}).exit_code, 0);
+  // What is not trained stays in the file.
+  const std::string index = ReadText(checkpoints + "/step_3/checkpoint.json");
+  EXPECT_TRUE(absl::StrContains(index, "net/adapted.safetensors\",\"beside\":\"../../net/adapted.safetensors\""))
+      << index;
   const CommandResult resumed = StartLocal(out, {"--resume"});
   EXPECT_TRUE(absl::StrContains(resumed.out, "goes on after step 3\n")) << resumed.out << resumed.err;
   const std::vector<double> losses = Losses(out);
