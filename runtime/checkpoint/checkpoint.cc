@@ -311,16 +311,17 @@ bool IsOfBase(const CheckpointFacts& facts, const std::string& name) {
   return std::any_of(tensors.begin(), tensors.end(), [&](const StateTensor& tensor) { return tensor.name == name; });
 }
 
+// Where the base is, as seen from the folder of a checkpoint.
+std::string BesideOf(const CheckpointBase& base, const std::string& folder) { return folder + "/../" + base.beside; }
+
 // The base of the checkpoint in a folder, if it is the one that it was.
 Result<StoredParameters> OpenBase(const CheckpointBase& base, const std::string& folder) {
-  const std::string beside = folder + "/../" + base.beside;
-  const bool is_there = access(base.path.c_str(), F_OK) == 0;
-  const std::string path = is_there ? base.path : beside;
-  if (!is_there && access(beside.c_str(), F_OK) != 0) {
+  const std::string& path = base.path;
+  if (access(path.c_str(), F_OK) != 0) {
     return InputError(
         Format("`%s` needs `%s`, which has the weights that were not trained: it is neither there nor at "
                "`%s`",
-               folder.c_str(), base.path.c_str(), beside.c_str()));
+               folder.c_str(), path.c_str(), BesideOf(base, folder).c_str()));
   }
   Result<StoredParameters> stored = StoredParameters::Open(path);
   if (!stored.ok()) return stored.error();
@@ -409,6 +410,11 @@ Result<Checkpoint> Checkpoint::Open(const std::string& folder) {
   Checkpoint checkpoint;
   checkpoint.folder_ = folder;
   checkpoint.facts_ = std::move(reader.facts);
+  if (std::optional<CheckpointBase>& base = checkpoint.facts_.base) {
+    const std::string beside = BesideOf(*base, folder);
+    const bool was_moved = access(base->path.c_str(), F_OK) != 0 && access(beside.c_str(), F_OK) == 0;
+    if (was_moved) base->path = beside;
+  }
   checkpoint.mesh_ = std::move(reader.mesh);
   checkpoint.tensors_ = std::move(reader.all_tensors);
   checkpoint.shards_ = std::move(reader.all_shards);

@@ -51,7 +51,7 @@ struct BestSoFar {
 
 // A safetensors file that a checkpoint needs: what training leaves as it is there is not written again.
 struct CheckpointBase {
-  std::string path;    // Absolute.
+  std::string path;    // Absolute; of a checkpoint that was opened, where the file is now.
   std::string beside;  // The same from the folder of the checkpoints on: both may have been moved.
   std::string digest;  // StoredParameters::DigestOf these tensors.
   std::vector<StateTensor> tensors = {};

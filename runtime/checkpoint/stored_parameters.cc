@@ -132,7 +132,7 @@ Result<std::optional<CheckpointBase>> StoredParameters::BaseOf(const std::vector
     base.path = AbsolutePath(path_).string();
     for (const Tensor& tensor : tensors_) names.insert(tensor.name);
   } else if (checkpoint->facts().base.has_value()) {
-    base.path = checkpoint->facts().base->path;
+    base.path = AbsolutePath(checkpoint->facts().base->path).string();
     for (const StateTensor& tensor : checkpoint->facts().base->tensors) names.insert(tensor.name);
   }
   for (const StateTensor& tensor : unchanged) {

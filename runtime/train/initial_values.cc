@@ -1,5 +1,8 @@
 #include "runtime/train/initial_values.h"
 
+#include <set>
+#include <utility>
+
 #include "runtime/checkpoint/stored_parameters.h"
 #include "runtime/device/rounded.h"
 #include "runtime/launch/launch.h"
@@ -20,6 +23,14 @@ std::optional<Error> ReadParameterFile(const ParameterFile& file, const Paramete
 template <typename T>
 std::optional<Error> ErrorOf(const Result<T>& result) {
   return result.ok() ? std::nullopt : std::optional<Error>(result.error());
+}
+
+std::vector<StateTensor> UnchangedOf(const std::vector<ParameterView>& parameters) {
+  std::vector<StateTensor> unchanged;
+  for (const ParameterView& view : parameters) {
+    if (view.is_in_params) unchanged.push_back({view.name, view.layout});
+  }
+  return unchanged;
 }
 
 }  // namespace
@@ -56,13 +67,26 @@ Result<InitialValues> ReadStoredParameters(Comm& comm, const std::string& path,
     return Error{ExitCode::kInput, text};
   }
   if (auto error = Agree(comm, stored.value().Load(matched.value().found, comm.mesh(), comm.rank()))) return *error;
-  std::vector<StateTensor> unchanged;
-  for (const ParameterView& view : parameters) {
-    if (view.is_in_params) unchanged.push_back({view.name, view.layout});
-  }
-  Result<std::optional<CheckpointBase>> base = stored.value().BaseOf(unchanged, checkpoints);
+  Result<std::optional<CheckpointBase>> base = stored.value().BaseOf(UnchangedOf(parameters), checkpoints);
   if (auto error = Agree(comm, ErrorOf(base))) return *error;
   return InitialValues{lines, std::move(base.value())};
+}
+
+Result<std::optional<CheckpointBase>> BaseOfResumed(Comm& comm, const CheckpointFacts& then,
+                                                    const std::vector<ParameterView>& parameters,
+                                                    const std::string& checkpoints) {
+  if (!then.base.has_value()) return std::optional<CheckpointBase>();
+  std::set<std::string> names;
+  for (const StateTensor& tensor : then.base->tensors) names.insert(tensor.name);
+  std::vector<StateTensor> unchanged;
+  for (StateTensor& tensor : UnchangedOf(parameters)) {
+    if (names.count(tensor.name) > 0) unchanged.push_back(std::move(tensor));
+  }
+  const Result<StoredParameters> stored = StoredParameters::Open(then.base->path);
+  if (auto error = Agree(comm, ErrorOf(stored))) return *error;
+  Result<std::optional<CheckpointBase>> base = stored.value().BaseOf(unchanged, checkpoints);
+  if (auto error = Agree(comm, ErrorOf(base))) return *error;
+  return base;
 }
 
 }  // namespace cleave::runtime

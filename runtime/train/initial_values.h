@@ -32,6 +32,12 @@ Result<InitialValues> ReadStoredParameters(Comm& comm, const std::string& path,
                                            const std::vector<ParameterView>& parameters, bool needs_all,
                                            const std::string& checkpoints);
 
+// The base of checkpoints of training that goes on from one: what of its base still stays as it is. Called by all
+// ranks; returns an Error that all agree on.
+Result<std::optional<CheckpointBase>> BaseOfResumed(Comm& comm, const CheckpointFacts& then,
+                                                    const std::vector<ParameterView>& parameters,
+                                                    const std::string& checkpoints);
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_TRAIN_INITIAL_VALUES_H_

@@ -215,7 +215,8 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     if (!resumed.ok()) return resumed.error();
     const CheckpointFacts& then = resumed.value();
     done = then.step;
-    base = then.base;
+    base = BaseOfResumed(comm, then, parameters, saves.folder);
+    if (!base.ok()) return base.error();
     if (from == saves.folder) saves.last_good = done;
     if (EvaluatesTheSame(then, facts)) best.GoOnFrom(then.best);
     const bool has_best = best.is_on() && best.so_far()->step > 0;
