@@ -246,6 +246,16 @@ std::string HashOf(const dsl::syntax::File& file, const Imports& imports, const 
   return absl::StrFormat("xxh3:%016x", static_cast<uint64_t>(XXH3_64bits(hashed.data(), hashed.size())));
 }
 
+// Marks the parameters that training leaves as `params` has them.
+void MarkUnchanged(ir::Graph& graph) {
+  std::set<ir::OpId> changed;
+  for (const ir::StateUpdate& update : graph.updates) changed.insert(update.state);
+  for (ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kParameter || op.attributes.Get(ir::attribute::kTrained)) continue;
+    if (changed.count(op.id) == 0) op.attributes.Set(ir::attribute::kInParams, true);
+  }
+}
+
 // The inputs from which none of these outputs is computed; none where there are no outputs, or one is not known.
 std::set<ir::OpId> UnreadInputs(const Expansion& expansion, const std::vector<std::string>& outputs) {
   const ir::Graph& graph = expansion.graph;
@@ -364,6 +374,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   reporter.Flush();
   module.updates = std::move(updates.updates);
   module.graph = std::move(expansion.graph);
+  if (absl::EndsWith(module.training.params, ".safetensors")) MarkUnchanged(module.graph);
   module.graph.model = items.model->name.text;
   module.graph.file = sources.file(file.file).path();
   module.graph.hash = HashOf(file, imports, sources, options);

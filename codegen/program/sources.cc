@@ -132,6 +132,9 @@ void EmitParameterView(const Emission& emission, const std::vector<int>& steps, 
   }
   if (!alike.empty()) fields.push_back(cpp::Braces(cpp::Name("OptimizerStates"), std::move(alike)));
   code.Do(parameters.Call("emplace_back", std::move(fields)));
+  if (ir::ComputeOf(parameter)->attributes.IsSet(ir::attribute::kInParams)) {
+    code.Assign(parameters.Call("back").Member("is_in_params"), cpp::Name("true"));
+  }
   for (std::vector<cpp::Expr>& state : others) {
     code.Do(parameters.Call("back").Member("states").Call("emplace_back", std::move(state)));
   }

@@ -9,11 +9,13 @@
 #include <cinttypes>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 
 #include "runtime/checkpoint/blocks.h"
 #include "runtime/checkpoint/disk.h"
 #include "runtime/checkpoint/messages.h"
 #include "runtime/checkpoint/slices.h"
+#include "runtime/checkpoint/stored_parameters.h"
 #include "runtime/device/rounded.h"
 #include "runtime/digest/digest.h"
 #include "runtime/file/file.h"
@@ -25,6 +27,7 @@ namespace cleave::runtime {
 namespace {
 
 constexpr int64_t kFormat = 1;
+constexpr int64_t kFormatWithBase = 2;
 constexpr char kIndex[] = "checkpoint.json";
 constexpr char kStep[] = "step_";
 constexpr char kUnfinished[] = ".unfinished";
@@ -82,7 +85,7 @@ std::string IndexText(const CheckpointFacts& facts, const Mesh& mesh, const std:
     files.Add(json);
   }
   JsonObject index;
-  index.AddInteger("format", kFormat);
+  index.AddInteger("format", facts.base.has_value() ? kFormatWithBase : kFormat);
   index.Add("model", facts.model);
   index.AddInteger("step", facts.step);
   index.Add("seed", std::to_string(facts.seed));  // JSON's numbers are not exact in all readers.
@@ -94,6 +97,21 @@ std::string IndexText(const CheckpointFacts& facts, const Mesh& mesh, const std:
     best.Add("value", Format("%.17g", facts.best->value));
     best.AddInteger("since", facts.best->since);
     index.Add("best", best);
+  }
+  if (facts.base.has_value()) {
+    JsonArray of_base;
+    for (const StateTensor& tensor : facts.base->tensors) {
+      JsonObject json;
+      json.Add("name", tensor.name);
+      json.Add("shape", JsonArray(StoredLayout(tensor.layout, mesh).shape));
+      of_base.Add(json);
+    }
+    JsonObject base;
+    base.Add("path", facts.base->path);
+    base.Add("beside", facts.base->beside);
+    base.Add("digest", facts.base->digest);
+    base.Add("tensors", of_base);
+    index.Add("base", base);
   }
   index.Add("mesh", axes);
   index.Add("tensors", tensors);
@@ -109,8 +127,9 @@ class IndexReader {
   std::optional<Error> Read(const Json& index) {
     const Result<int64_t> format = IntegerMember(index, "format");
     if (!format.ok()) return format.error();
-    if (format.value() != kFormat) {
-      return InputError(Format("has format %" PRId64 ", and this program reads %" PRId64, format.value(), kFormat));
+    if (format.value() != kFormat && format.value() != kFormatWithBase) {
+      return InputError(Format("has format %" PRId64 ", and this program reads %" PRId64 " and %" PRId64,
+                               format.value(), kFormat, kFormatWithBase));
     }
     Result<std::string> model = StringMember(index, "model");
     const Result<int64_t> step = IntegerMember(index, "step");
@@ -131,6 +150,9 @@ class IndexReader {
     for (const auto& [name, value] : settings.value()->members) facts.settings.emplace_back(name, value.text);
     if (const Json* const best = index.Find("best")) {
       if (auto error = ReadBest(*best)) return error;
+    }
+    if (format.value() == kFormatWithBase) {
+      if (auto error = ReadBase(index)) return error;
     }
     for (const Json& axis : axes.value()->items) {
       if (auto error = ReadAxis(axis)) return error;
@@ -168,6 +190,30 @@ class IndexReader {
     if (!since.ok()) return since.error();
     facts.best = {std::move(criterion.value()), std::strtod(value.value().c_str(), nullptr), step.value(),
                   since.value()};
+    return std::nullopt;
+  }
+
+  std::optional<Error> ReadBase(const Json& index) {
+    const Result<const Json*> json = ObjectMember(index, "base");
+    if (!json.ok()) return json.error();
+    CheckpointBase base;
+    for (const auto& [name, text] :
+         {std::pair("path", &base.path), std::pair("beside", &base.beside), std::pair("digest", &base.digest)}) {
+      Result<std::string> member = StringMember(*json.value(), name);
+      if (!member.ok()) return member.error();
+      *text = std::move(member.value());
+    }
+    const Result<const Json*> tensors = ArrayMember(*json.value(), "tensors");
+    if (!tensors.ok()) return tensors.error();
+    for (const Json& tensor : tensors.value()->items) {
+      Result<std::string> name = StringMember(tensor, "name");
+      Result<std::vector<int64_t>> shape = IntegersMember(tensor, "shape");
+      if (!name.ok()) return name.error();
+      if (!shape.ok()) return shape.error();
+      base.tensors.push_back({std::move(name.value()), {std::move(shape.value()), {}}});
+    }
+    all_tensors = base.tensors;
+    facts.base = std::move(base);
     return std::nullopt;
   }
 
@@ -259,7 +305,39 @@ std::optional<Error> ReadWanted(const SafetensorsFile& file, const std::string& 
   return error;
 }
 
+bool IsOfBase(const CheckpointFacts& facts, const std::string& name) {
+  if (!facts.base.has_value()) return false;
+  const std::vector<StateTensor>& tensors = facts.base->tensors;
+  return std::any_of(tensors.begin(), tensors.end(), [&](const StateTensor& tensor) { return tensor.name == name; });
+}
+
+// Where the base is, as seen from the folder of a checkpoint.
+std::string BesideOf(const CheckpointBase& base, const std::string& folder) { return folder + "/../" + base.beside; }
+
+// The base of the checkpoint in a folder, if it is the one that it was.
+Result<StoredParameters> OpenBase(const CheckpointBase& base, const std::string& folder) {
+  const std::string& path = base.path;
+  if (access(path.c_str(), F_OK) != 0) {
+    return InputError(
+        Format("`%s` needs `%s`, which has the weights that were not trained: it is neither there nor at "
+               "`%s`",
+               folder.c_str(), path.c_str(), BesideOf(base, folder).c_str()));
+  }
+  Result<StoredParameters> stored = StoredParameters::Open(path);
+  if (!stored.ok()) return stored.error();
+  const Result<std::string> digest = stored.value().DigestOf(base.tensors);
+  if (!digest.ok()) return digest.error();
+  if (digest.value() == base.digest) return stored;
+  return InputError(Format("`%s` is not the file with whose weights the training of `%s` began: it has other values",
+                           path.c_str(), folder.c_str()));
+}
+
 }  // namespace
+
+struct OpenedBase {
+  std::mutex mutex;
+  std::optional<StoredParameters> base;
+};
 
 std::string CheckpointFolder(const std::string& folder, int64_t step) {
   return folder + "/" + kStep + std::to_string(step);
@@ -332,9 +410,15 @@ Result<Checkpoint> Checkpoint::Open(const std::string& folder) {
   Checkpoint checkpoint;
   checkpoint.folder_ = folder;
   checkpoint.facts_ = std::move(reader.facts);
+  if (std::optional<CheckpointBase>& base = checkpoint.facts_.base) {
+    const std::string beside = BesideOf(*base, folder);
+    const bool was_moved = access(base->path.c_str(), F_OK) != 0 && access(beside.c_str(), F_OK) == 0;
+    if (was_moved) base->path = beside;
+  }
   checkpoint.mesh_ = std::move(reader.mesh);
   checkpoint.tensors_ = std::move(reader.all_tensors);
   checkpoint.shards_ = std::move(reader.all_shards);
+  checkpoint.opened_ = std::make_shared<OpenedBase>();
   return checkpoint;
 }
 
@@ -374,6 +458,26 @@ std::optional<Error> Checkpoint::CheckFits(const std::vector<StateTensor>& state
 }
 
 std::optional<Error> Checkpoint::Load(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const {
+  std::vector<StateTensor> own, of_base;
+  for (const StateTensor& tensor : state) (IsOfBase(facts_, tensor.name) ? of_base : own).push_back(tensor);
+  if (!of_base.empty()) {
+    if (auto error = LoadFromBase(of_base, mesh, rank)) return error;
+  }
+  return LoadOwn(own, mesh, rank);
+}
+
+std::optional<Error> Checkpoint::LoadFromBase(const std::vector<StateTensor>& state, const Mesh& mesh,
+                                              int64_t rank) const {
+  const std::lock_guard<std::mutex> lock(opened_->mutex);
+  if (!opened_->base.has_value()) {
+    Result<StoredParameters> base = OpenBase(*facts_.base, folder_);
+    if (!base.ok()) return base.error();
+    opened_->base.emplace(std::move(base.value()));
+  }
+  return opened_->base->Load(state, mesh, rank);
+}
+
+std::optional<Error> Checkpoint::LoadOwn(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const {
   std::map<std::string, const StateTensor*> stored;
   for (const StateTensor& tensor : tensors_) stored[tensor.name] = &tensor;
   std::vector<Region> held;

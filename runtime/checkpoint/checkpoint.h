@@ -18,6 +18,7 @@
 #define CLEAVE_RUNTIME_CHECKPOINT_CHECKPOINT_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -48,6 +49,14 @@ struct BestSoFar {
   }
 };
 
+// A safetensors file that a checkpoint needs: what training leaves as it is there is not written again.
+struct CheckpointBase {
+  std::string path;    // Absolute; of a checkpoint that was opened, where the file is now.
+  std::string beside;  // The same from the folder of the checkpoints on: both may have been moved.
+  std::string digest;  // StoredParameters::DigestOf these tensors.
+  std::vector<StateTensor> tensors = {};
+};
+
 // What a checkpoint says besides the values.
 struct CheckpointFacts {
   std::string model;
@@ -56,6 +65,7 @@ struct CheckpointFacts {
   // What may be another when training goes on: texts by name.
   std::vector<std::pair<std::string, std::string>> settings = {};
   std::optional<BestSoFar> best = {};  // Of training that looks for it.
+  std::optional<CheckpointBase> base = {};
 };
 
 // What a rank has written of a checkpoint.
@@ -91,14 +101,17 @@ std::optional<Error> LinkBest(const std::string& folder, int64_t step);
 // Gives the checkpoint of a step another name, under which it stays.
 std::optional<Error> SetAside(const std::string& folder, int64_t step);
 
+struct OpenedBase;  // Private to the crate.
+
 class Checkpoint {
  public:
   // Reads the index of a checkpoint, and checks it.
   static Result<Checkpoint> Open(const std::string& folder);
 
   const CheckpointFacts& facts() const { return facts_; }
-  const Mesh& mesh() const { return mesh_; }                            // Of the ranks that wrote it.
-  const std::vector<StateTensor>& tensors() const { return tensors_; }  // Without values.
+  const Mesh& mesh() const { return mesh_; }  // Of the ranks that wrote it.
+  // Without values; those of the base before those that it has itself.
+  const std::vector<StateTensor>& tensors() const { return tensors_; }
 
   // The tensors but for what the optimizer keeps: behind its parameter, under a name that begins with `PARAMETER.`.
   std::vector<StateTensor> Parameters() const;
@@ -108,19 +121,26 @@ class Checkpoint {
 
   // Reads the rank's pieces. Whatever is read is checked against its digest, so an Error is returned rather than a
   // wrong value, but values may have been overwritten then. Takes memory for a block, and on a GPU for the rank's
-  // pieces. REQUIRES: it holds these tensors in these shapes, as CheckFits finds.
+  // pieces. Of the base it is checked that it is the one that it was. REQUIRES: it holds these tensors in these shapes,
+  // as CheckFits finds.
   std::optional<Error> Load(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const;
 
  private:
+  std::optional<Error> LoadOwn(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const;
+  std::optional<Error> LoadFromBase(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const;
+
   std::string folder_;
   CheckpointFacts facts_;
   Mesh mesh_;
   std::vector<StateTensor> tensors_;  // Without values.
   std::vector<Shard> shards_;         // By rank.
+  // Opened when something of it is read for the first time.
+  std::shared_ptr<OpenedBase> opened_;
 };
 
 // Writes and completes the folder of a checkpoint whose shards are all on disk, links it where it is the best, then
-// removes all but the last `keep` and the one that is linked. Called by one rank.
+// removes all but the last `keep` and the one that is linked. `state`: what is in the shards, and so not in the base.
+// Called by one rank.
 std::optional<Error> Complete(const std::string& folder, const CheckpointFacts& facts, const Mesh& mesh,
                               const std::vector<StateTensor>& state, const std::vector<Shard>& shards, int64_t keep);
 

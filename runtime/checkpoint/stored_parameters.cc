@@ -2,11 +2,17 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
+#include <set>
+#include <system_error>
+#include <utility>
 
 #include "runtime/checkpoint/messages.h"
 #include "runtime/checkpoint/slices.h"
 #include "runtime/device/rounded.h"
+#include "runtime/digest/digest.h"
 
 namespace cleave::runtime {
 namespace {
@@ -14,6 +20,13 @@ namespace {
 bool IsFolder(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// Without links as far as it exists.
+std::filesystem::path AbsolutePath(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path canonical = std::filesystem::weakly_canonical(path, error);
+  return canonical.is_absolute() ? canonical : std::filesystem::absolute(path, error).lexically_normal();
 }
 
 // "`w0`, `b0` and 7 more"
@@ -108,6 +121,51 @@ Result<MatchedParameters> StoredParameters::Match(const std::vector<StateTensor>
   return Error{ExitCode::kInput,
                Format("`%s` has no parameter of the model; it has %s, and the parameters are %s", path_.c_str(),
                       QuotedNames(matched.unknown).c_str(), QuotedNames(matched.missing).c_str())};
+}
+
+Result<std::optional<CheckpointBase>> StoredParameters::BaseOf(const std::vector<StateTensor>& unchanged,
+                                                               const std::string& folder) const {
+  const auto* const checkpoint = std::get_if<Checkpoint>(&source_);
+  CheckpointBase base;
+  std::set<std::string> names;
+  if (checkpoint == nullptr) {
+    base.path = AbsolutePath(path_).string();
+    for (const Tensor& tensor : tensors_) names.insert(tensor.name);
+  } else if (checkpoint->facts().base.has_value()) {
+    base.path = AbsolutePath(checkpoint->facts().base->path).string();
+    for (const StateTensor& tensor : checkpoint->facts().base->tensors) names.insert(tensor.name);
+  }
+  for (const StateTensor& tensor : unchanged) {
+    if (names.count(tensor.name) > 0) base.tensors.push_back(tensor);
+  }
+  if (base.tensors.empty()) return std::optional<CheckpointBase>();
+  const Result<StoredParameters> file = Open(base.path);
+  if (!file.ok()) return file.error();
+  Result<std::string> digest = file.value().DigestOf(base.tensors);
+  if (!digest.ok()) return digest.error();
+  base.digest = std::move(digest.value());
+  base.beside = std::filesystem::path(base.path).lexically_relative(AbsolutePath(folder)).string();
+  return std::optional(std::move(base));
+}
+
+Result<std::string> StoredParameters::DigestOf(const std::vector<StateTensor>& tensors) const {
+  const auto& file = std::get<SafetensorsFile>(source_);
+  constexpr int64_t kBytes = 64 * 1024;
+  std::vector<char> first(kBytes);
+  Digest digest;
+  for (const auto& [name, layout, values] : tensors) {
+    const SafetensorsEntry* const entry = file.Find(name);
+    if (entry == nullptr) {
+      return Error{ExitCode::kInput,
+                   Format("`%s` does not have `%s`", path_.c_str(), ShownSafetensorsName(name).c_str())};
+    }
+    const std::string type = name + " " + SafetensorsTypeText(*entry);
+    digest.Add(type.data(), static_cast<int64_t>(type.size()));
+    const int64_t count = std::min(entry->bytes, kBytes);
+    if (auto error = file.Read(entry->offset, count, first.data())) return *error;
+    digest.Add(first.data(), count);
+  }
+  return DigestText(digest.Value());
 }
 
 std::optional<Error> StoredParameters::Load(const std::vector<StateTensor>& found, const Mesh& mesh,

@@ -47,6 +47,15 @@ class StoredParameters {
   // itself is stored as one with a dimension more in front, of the ranks.
   Result<MatchedParameters> Match(const std::vector<StateTensor>& parameters, const Mesh& mesh) const;
 
+  // Those of these that need not be written again, because they stay as they are in a file: the file itself, or that of
+  // a checkpoint. nullopt where there are none. `folder`: of the checkpoints that will need it.
+  Result<std::optional<CheckpointBase>> BaseOf(const std::vector<StateTensor>& unchanged,
+                                               const std::string& folder) const;
+
+  // Of what tells these tensors of a file from others: types, shapes, and the first values of each. An Error where one
+  // is missing. REQUIRES: it is no checkpoint.
+  Result<std::string> DigestOf(const std::vector<StateTensor>& tensors) const;
+
   // Reads the rank's pieces, of a checkpoint with their digests. REQUIRES: `found` is what Match has found.
   std::optional<Error> Load(const std::vector<StateTensor>& found, const Mesh& mesh, int64_t rank) const;
 

@@ -165,6 +165,57 @@ TEST_F(StoredParametersTest, ACheckpointHasParametersAndStates) {
   }
 }
 
+// What stays as it is in a file is not written again, and read from there on any ranks.
+TEST_F(StoredParametersTest, ACheckpointMayNeedAFile) {
+  const std::vector<float> frozen = Counted(12, 5);
+  const std::string path =
+      WriteFile({{"w", "F32", {4, 3}, BytesOf(frozen)}, {"b", "F32", {2}, BytesOf(Counted(2, 0))}});
+  std::vector<float> b = {7, 8}, half(6), other(2);
+  const std::vector<StateTensor> unchanged = {{"w", {{4, 3}}}, {"random", {{3}}}};
+  std::optional<CheckpointBase> base =
+      StoredParameters::Open(path).value().BaseOf(unchanged, folder_ + "/run/checkpoints").value();
+  ASSERT_TRUE(base.has_value());
+  ASSERT_EQ(base->tensors.size(), 1u) << "the file has no `random`";
+  EXPECT_EQ(base->beside, "../../x.safetensors");
+  const auto save = [&](const std::string& folder) {
+    const std::vector<StateTensor> state = {{"b", {{2}}, b.data()}};
+    ShardWriter writer(folder, state, {}, 0);
+    writer.Start(1);
+    EXPECT_FALSE(Complete(folder, {.model = "Net", .step = 1, .base = base}, {}, state, {writer.Take().value()}, 3));
+  };
+  const std::string folder = folder_ + "/run/checkpoints";
+  save(folder);
+  const Mesh mesh = {{"m0", 2}};
+  const std::vector<StateTensor> state = {{"w", {{4, 3}, {{0}}}, half.data()}, {"b", {{2}}, other.data()}};
+  const auto load = [&]() -> std::optional<Error> {
+    const Result<Checkpoint> checkpoint = Checkpoint::Open(folder_ + "/run/checkpoints/step_1");
+    if (!checkpoint.ok()) return checkpoint.error();
+    if (auto error = checkpoint.value().CheckFits(state, mesh)) return error;
+    return checkpoint.value().Load(state, mesh, /*rank=*/1);
+  };
+  ASSERT_FALSE(load().has_value()) << load()->message;
+  EXPECT_EQ(half, Counted(6, 11));
+  EXPECT_EQ(other, b);
+  // What such a checkpoint reads from a file stays there when training begins with it.
+  const Result<StoredParameters> again = StoredParameters::Open(folder + "/step_1");
+  EXPECT_EQ(again.value().BaseOf(unchanged, "/other/checkpoints").value()->path, base->path);
+  // Both were moved.
+  EXPECT_EQ(std::rename(folder_.c_str(), (folder_ + "_moved").c_str()), 0);
+  folder_ += "_moved";
+  half.assign(6, 0);
+  ASSERT_FALSE(load().has_value()) << load()->message;
+  EXPECT_EQ(half, Counted(6, 11));
+  // Another file, and none.
+  WriteFile({{"w", "F32", {4, 3}, BytesOf(Counted(12, 6))}});
+  EXPECT_NE(load()->message.find("is not the file with whose weights the training of"), std::string::npos);
+  WriteFile({{"v", "F32", {4, 3}, BytesOf(frozen)}});
+  EXPECT_NE(load()->message.find("does not have `w`"), std::string::npos);
+  std::remove((folder_ + "/x.safetensors").c_str());
+  EXPECT_NE(load()->message.find("which has the weights that were not trained: it is neither there nor at"),
+            std::string::npos)
+      << load()->message;
+}
+
 TEST_F(StoredParametersTest, Mistakes) {
   std::vector<float> values(12);
   const std::vector<StateTensor> parameters = {{"w", {{4, 3}}, values.data()}, {"b", {{2}}, values.data()}};

@@ -1,5 +1,8 @@
 #include "runtime/train/initial_values.h"
 
+#include <set>
+#include <utility>
+
 #include "runtime/checkpoint/stored_parameters.h"
 #include "runtime/device/rounded.h"
 #include "runtime/launch/launch.h"
@@ -22,6 +25,14 @@ std::optional<Error> ErrorOf(const Result<T>& result) {
   return result.ok() ? std::nullopt : std::optional<Error>(result.error());
 }
 
+std::vector<StateTensor> UnchangedOf(const std::vector<ParameterView>& parameters) {
+  std::vector<StateTensor> unchanged;
+  for (const ParameterView& view : parameters) {
+    if (view.is_in_params) unchanged.push_back({view.name, view.layout});
+  }
+  return unchanged;
+}
+
 }  // namespace
 
 std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterFile>& files,
@@ -38,8 +49,9 @@ std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterF
   return Agree(comm, Error{ExitCode::kInput, mistakes});
 }
 
-Result<std::vector<std::string>> ReadStoredParameters(Comm& comm, const std::string& path,
-                                                      const std::vector<ParameterView>& parameters, bool needs_all) {
+Result<InitialValues> ReadStoredParameters(Comm& comm, const std::string& path,
+                                           const std::vector<ParameterView>& parameters, bool needs_all,
+                                           const std::string& checkpoints) {
   // Checkpoints may come and go: rank 0 says which one it is.
   const std::string chosen = FromFirst(comm, StoredParametersPath(path));
   const Result<StoredParameters> stored = StoredParameters::Open(chosen);
@@ -55,7 +67,26 @@ Result<std::vector<std::string>> ReadStoredParameters(Comm& comm, const std::str
     return Error{ExitCode::kInput, text};
   }
   if (auto error = Agree(comm, stored.value().Load(matched.value().found, comm.mesh(), comm.rank()))) return *error;
-  return lines;
+  Result<std::optional<CheckpointBase>> base = stored.value().BaseOf(UnchangedOf(parameters), checkpoints);
+  if (auto error = Agree(comm, ErrorOf(base))) return *error;
+  return InitialValues{lines, std::move(base.value())};
+}
+
+Result<std::optional<CheckpointBase>> BaseOfResumed(Comm& comm, const CheckpointFacts& then,
+                                                    const std::vector<ParameterView>& parameters,
+                                                    const std::string& checkpoints) {
+  if (!then.base.has_value()) return std::optional<CheckpointBase>();
+  std::set<std::string> names;
+  for (const StateTensor& tensor : then.base->tensors) names.insert(tensor.name);
+  std::vector<StateTensor> unchanged;
+  for (StateTensor& tensor : UnchangedOf(parameters)) {
+    if (names.count(tensor.name) > 0) unchanged.push_back(std::move(tensor));
+  }
+  const Result<StoredParameters> stored = StoredParameters::Open(then.base->path);
+  if (auto error = Agree(comm, ErrorOf(stored))) return *error;
+  Result<std::optional<CheckpointBase>> base = stored.value().BaseOf(unchanged, checkpoints);
+  if (auto error = Agree(comm, ErrorOf(base))) return *error;
+  return base;
 }
 
 }  // namespace cleave::runtime

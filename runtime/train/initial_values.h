@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/comm/comm.h"
 #include "runtime/error/error.h"
 #include "runtime/npy/parameter_file.h"
@@ -18,11 +19,24 @@ namespace cleave::runtime {
 std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterFile>& files,
                                         const std::vector<ParameterView>& parameters);
 
+// What parameters begin with.
+struct InitialValues {
+  std::vector<std::string> lines;      // What is to be said of it.
+  std::optional<CheckpointBase> base;  // Of checkpoints.
+};
+
 // Reads the parameters that a safetensors file, a checkpoint, or the last one of a folder has, each rank its pieces.
-// `needs_all`: that it lacks some is an Error. Called by all ranks; returns what is to be said of it, line by line, or
-// an Error that all agree on.
-Result<std::vector<std::string>> ReadStoredParameters(Comm& comm, const std::string& path,
-                                                      const std::vector<ParameterView>& parameters, bool needs_all);
+// `needs_all`: that it lacks some is an Error. `checkpoints`: the folder of those that are written. Called by all
+// ranks; returns an Error that all agree on.
+Result<InitialValues> ReadStoredParameters(Comm& comm, const std::string& path,
+                                           const std::vector<ParameterView>& parameters, bool needs_all,
+                                           const std::string& checkpoints);
+
+// The base of checkpoints of training that goes on from one: what of its base still stays as it is. Called by all
+// ranks; returns an Error that all agree on.
+Result<std::optional<CheckpointBase>> BaseOfResumed(Comm& comm, const CheckpointFacts& then,
+                                                    const std::vector<ParameterView>& parameters,
+                                                    const std::string& checkpoints);
 
 }  // namespace cleave::runtime
 

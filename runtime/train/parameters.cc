@@ -25,7 +25,7 @@ std::string TextOf(const std::vector<ParameterView>& parameters) {
   std::ostringstream out;
   out << parameters.size();
   for (const ParameterView& view : parameters) {
-    out << ' ' << view.name << ' ' << view.line;
+    out << ' ' << view.name << ' ' << view.line << ' ' << view.is_in_params;
     WriteLayout(view.layout, out);
     out << ' ' << view.states.size();
     for (const OptimizerState& state : view.states) {
@@ -46,6 +46,7 @@ class Reader {
     for (size_t i = 0; i < count; ++i) {
       std::string name = Next<std::string>();
       const int line = Next<int>();
+      const bool is_in_params = Next<bool>();
       TensorLayout layout = Layout();
       OptimizerStates states;
       const size_t state_count = Next<size_t>();
@@ -54,6 +55,7 @@ class Reader {
         states.emplace_back(own.c_str(), nullptr, Layout());
       }
       parameters.emplace_back(std::move(name), line, std::move(layout), nullptr, std::move(states));
+      parameters.back().is_in_params = is_in_params;
     }
     return parameters;
   }

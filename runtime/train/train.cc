@@ -3,10 +3,12 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "runtime/comm/run_ranks.h"
@@ -76,12 +78,23 @@ SavingOptions SavingOf(const TrainingSettings& settings, const Options& options)
           .keep = options.keep.value_or(settings.keep_checkpoints)};
 }
 
-// First values of all parameters. Returns an Error that all ranks agree on.
-std::optional<Error> SetParameters(const TrainingSettings& settings, const Options& options, Comm& comm,
-                                   TrainingProgram& program, const std::vector<ParameterView>& parameters,
-                                   Report& report) {
+// What of the state checkpoints have themselves.
+std::vector<StateTensor> NotOf(const std::optional<CheckpointBase>& base, std::vector<StateTensor> state) {
+  std::set<std::string> names;
+  for (const StateTensor& tensor : base.has_value() ? base->tensors : std::vector<StateTensor>()) {
+    names.insert(tensor.name);
+  }
+  const auto is_there = [&](const StateTensor& tensor) { return names.count(tensor.name) > 0; };
+  state.erase(std::remove_if(state.begin(), state.end(), is_there), state.end());
+  return state;
+}
+
+// First values of all parameters. Returns what checkpoints need of them, or an Error that all ranks agree on.
+Result<std::optional<CheckpointBase>> SetParameters(const TrainingSettings& settings, const Options& options,
+                                                    Comm& comm, TrainingProgram& program,
+                                                    const std::vector<ParameterView>& parameters, Report& report) {
   program.Initialize();
-  if (auto error = ReadParameterFiles(comm, settings.parameter_files, parameters)) return error;
+  if (auto error = ReadParameterFiles(comm, settings.parameter_files, parameters)) return *error;
   const std::string params = options.params.value_or(settings.params);
   const bool trains = settings.mode == Mode::kTrain;
   const bool are_all_there = trains || parameters.size() == settings.parameter_files.size();
@@ -89,12 +102,12 @@ std::optional<Error> SetParameters(const TrainingSettings& settings, const Optio
     return Error{ExitCode::kUsage,
                  "this program does not train: `--params PATH` names a checkpoint or a file of weights"};
   }
-  if (params.empty() || options.resume.has_value()) return std::nullopt;
-  const Result<std::vector<std::string>> lines =
-      ReadStoredParameters(comm, params, parameters, /*needs_all=*/!are_all_there);
-  if (!lines.ok()) return lines.error();
-  for (const std::string& line : lines.value()) report.Line(line);
-  return std::nullopt;
+  if (params.empty() || options.resume.has_value()) return std::optional<CheckpointBase>();
+  Result<InitialValues> values =
+      ReadStoredParameters(comm, params, parameters, /*needs_all=*/!are_all_there, SavingOf(settings, options).folder);
+  if (!values.ok()) return values.error();
+  for (const std::string& line : values.value().lines) report.Line(line);
+  return std::move(values.value().base);
 }
 
 // "20 tokens in 0.41 s | 48.8 tokens/s | prompts 312.5 tokens/s"
@@ -122,8 +135,8 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
   const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step, observer};
   const std::unique_ptr<TrainingProgram> program = create(context);
   watch.Start("initial values", 0);
-  if (auto error = SetParameters(settings, options, comm, *program, program->Parameters(), report.value()))
-    return error;
+  const auto base = SetParameters(settings, options, comm, *program, program->Parameters(), report.value());
+  if (!base.ok()) return base.error();
   watch.Finish();
   report.value().Begin(0);
   RunRecord record;
@@ -188,10 +201,12 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     return error;
   watch.Start("initial values", 0);
   const std::vector<ParameterView> parameters = ParametersOfAllStages(comm, settings.stage_axis, program->Parameters());
-  if (auto error = SetParameters(settings, options, comm, *program, parameters, report.value())) return error;
+  Result<std::optional<CheckpointBase>> base =
+      SetParameters(settings, options, comm, *program, parameters, report.value());
+  if (!base.ok()) return base.error();
   const std::vector<StateTensor> state = StateOf(parameters);
   if (auto error = CheckEvaluation(settings, options, saves.every > 0, *batches.value())) return error;
-  const CheckpointFacts facts = FactsOf(settings, *batches.value(), seed);
+  CheckpointFacts facts = FactsOf(settings, *batches.value(), seed);
   Best best(settings.best, options.patience.value_or(settings.patience));
   int64_t done = 0;
   if (options.resume.has_value()) {
@@ -200,6 +215,8 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     if (!resumed.ok()) return resumed.error();
     const CheckpointFacts& then = resumed.value();
     done = then.step;
+    base = BaseOfResumed(comm, then, parameters, saves.folder);
+    if (!base.ok()) return base.error();
     if (from == saves.folder) saves.last_good = done;
     if (EvaluatesTheSame(then, facts)) best.GoOnFrom(then.best);
     const bool has_best = best.is_on() && best.so_far()->step > 0;
@@ -210,7 +227,8 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     if (auto error = ClaimFolder(comm, report.value(), saves.folder, resumed_at, best.so_far())) return error;
   }
   report.value().Begin(done);
-  Saving saving(comm, watch, report.value(), saves, facts, state);
+  facts.base = std::move(base.value());
+  Saving saving(comm, watch, report.value(), saves, facts, NotOf(facts.base, state));
   watch.Finish();
   report.value().Line(Headline(settings, *batches.value(), seed));
   if (!batches.value()->note().empty()) report.value().Line(batches.value()->note());

@@ -88,6 +88,7 @@ struct ParameterView {
   TensorLayout layout;
   Reals values;  // Of 16 bits where nothing changes it and only products read it.
   OptimizerStates states;
+  bool is_in_params = false;  // Nothing changes it, and TrainingSettings::params has it, if it has what is expected.
 };
 
 class TrainingProgram {

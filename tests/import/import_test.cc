@@ -3,6 +3,7 @@
 #include "tools/import/import.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "frontend/testing.h"
 #include "gtest/gtest.h"
@@ -73,9 +75,11 @@ Said RunTool(tools::ExitCode (*run)(const std::string&, const std::string&, cons
 }
 
 // The folder with what an import has written.
-std::string Imported(const std::string& name) {
-  const std::string out = FreshFolder(name) + "/net";
-  const Said said = RunTool(tools::RunImport, {absl::StrCat(kFolder, "folders/", name), "--out", out, "--name", "net"});
+std::string Imported(const std::string& name, const std::vector<std::string>& options = {}) {
+  const std::string out = FreshFolder(absl::StrCat(name, absl::StrJoin(options, ""))) + "/net";
+  std::vector<std::string> words = {absl::StrCat(kFolder, "folders/", name), "--out", out, "--name", "net"};
+  words.insert(words.end(), options.begin(), options.end());
+  const Said said = RunTool(tools::RunImport, words);
   EXPECT_EQ(said.code, tools::ExitCode::kDone) << said.err;
   return out;
 }
@@ -101,15 +105,21 @@ void WriteParameters(const ir::Graph& graph, const ir::SourceValues& sources, co
   ASSERT_FALSE(output.value().Finish().has_value());
 }
 
-// The losses of `count` steps. `trained`: the weights after them, if they are wanted.
+using Data = std::map<std::string, ir::Tensor>;  // By the names of inputs.
+
+// The losses of `count` steps. `trained`: the weights after them, if they are wanted. `data`: of pytorch.py where an
+// input has none.
 std::vector<double> LossesOf(const ir::Graph& graph, const std::string& weights, size_t count,
-                             const std::string& trained = "") {
+                             const std::string& trained = "", const Data& data = {}) {
   const auto source = tools::WeightSource::Open(weights);
   EXPECT_TRUE(source.ok());
   ir::SourceValues sources;
   for (const ir::Op& op : graph.ops) {
     if (op.kind == ir::OpKind::kParameter) sources[op.id] = TensorOf(source.value(), op.name);
-    if (op.kind == ir::OpKind::kInput) sources[op.id] = DataOf(graph, op.name);
+    if (op.kind == ir::OpKind::kInput) {
+      const auto own = data.find(op.name);
+      sources[op.id] = own == data.end() ? DataOf(graph, op.name) : own->second;
+    }
     if (op.kind == ir::OpKind::kState) sources[op.id] = ir::Zeros(op.type.shape);
   }
   std::vector<double> losses;
@@ -123,9 +133,10 @@ std::vector<double> LossesOf(const ir::Graph& graph, const std::string& weights,
 }
 
 // The training of an imported model, as pytorch.py has it.
-ir::Graph TrainingOf(const std::string& folder) {
-  frontend::Analyzed analyzed =
-      frontend::AnalyzeText(ReadText(folder + "/net.model"), kSettings, folder + "/net.model");
+ir::Graph TrainingOf(const std::string& folder, const std::string& batch = "4") {
+  std::vector<std::pair<std::string, std::string>> settings = kSettings;
+  settings[0].second = batch;
+  frontend::Analyzed analyzed = frontend::AnalyzeText(ReadText(folder + "/net.model"), settings, folder + "/net.model");
   EXPECT_EQ(analyzed.messages, "");
   const absl::StatusOr<ir::Graph> graph = ir::Differentiate(analyzed.module->graph, analyzed.module->updates);
   EXPECT_TRUE(graph.ok()) << graph.status().message();
@@ -196,6 +207,84 @@ TEST_P(ImportTest, WhatWasTrainedComesBack) {
   EXPECT_EQ(said.code, tools::ExitCode::kDone) << said.err;
   const double loss = LossesOf(TrainingOf(again), again + "/weights.safetensors", 1)[0];
   EXPECT_NEAR(loss, GetParam().losses[kSteps], kTolerance * loss);
+}
+
+// The samples of pytorch.py as conversations of 7 and 5 tokens, of which two share a row or each has its own.
+Data Conversations(bool are_packed) {
+  constexpr size_t kRows = 4, kSeq = 12, kFirst = 7;
+  const ir::Tensor tokens = IntegersOf(kFolder + "tokens.npy"), next = IntegersOf(kFolder + "next.npy");
+  const ir::Shape shape = {static_cast<int64_t>(are_packed ? kRows : 2 * kRows), static_cast<int64_t>(kSeq)};
+  Data data = {{"tokens", ir::Zeros(shape)}, {"next", ir::Zeros(shape)}, {"documents", ir::Zeros(shape)}};
+  std::fill(data["next"].values.begin(), data["next"].values.end(), -100);
+  for (size_t row = 0; row < kRows; ++row) {
+    for (size_t i = 0; i < kSeq; ++i) {
+      const bool is_second = i >= kFirst;
+      const size_t at = are_packed ? row * kSeq + i : (2 * row + is_second) * kSeq + i - (is_second ? kFirst : 0);
+      data["tokens"].values[at] = tokens.values[row * kSeq + i];
+      if (i + 1 != kFirst && i + 1 != kSeq) data["next"].values[at] = next.values[row * kSeq + i];
+      data["documents"].values[at] = is_second ? 2 : 1;
+    }
+  }
+  return data;
+}
+
+// Two steps, so that gradients count, with places, windows and ranges of each family.
+TEST_P(ImportTest, PackedConversationsLearnTheSame) {
+  const std::string name = GetParam().name;
+  if (name == "bert" || name == "roberta" || name == "distilbert") GTEST_SKIP() << "predicts masked tokens";
+  const std::string packed = Imported(name, {"--chat"}), apart = Imported(name, {"--chat", "--no-pack"});
+  const std::vector<double> losses =
+      LossesOf(TrainingOf(packed), packed + "/weights.safetensors", 2, "", Conversations(true));
+  const std::vector<double> expected =
+      LossesOf(TrainingOf(apart, "8"), apart + "/weights.safetensors", 2, "", Conversations(false));
+  constexpr double kRounding = 1e-9;  // The interpreter computes in f64.
+  for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], kRounding) << "step " << i + 1;
+}
+
+// The loss of pairs is the formula of DPO of what the model without them says of each answer.
+TEST(Import, PreferencesAreThoseOfTheModel) {
+  const std::string pairs = Imported("llama3", {"--dpo"}), chat = Imported("llama3", {"--chat", "--no-pack"});
+  const ir::Tensor tokens = IntegersOf(kFolder + "tokens.npy"), next = IntegersOf(kFolder + "next.npy");
+  constexpr size_t kSeq = 12, kPairs = 2;
+  constexpr double kBeta = 0.1;
+  const auto row = [&](const ir::Tensor& x, size_t i) {
+    ir::Tensor one = ir::Zeros({1, kSeq});
+    std::copy_n(x.values.begin() + static_cast<ptrdiff_t>(i * kSeq), kSeq, one.values.begin());
+    return one;
+  };
+  const auto rows = [&](const ir::Tensor& x, size_t first) {  // Of every other one, as a batch.
+    ir::Tensor some = ir::Zeros({kPairs, kSeq});
+    for (size_t i = 0; i < kPairs; ++i) {
+      const ir::Tensor one = row(x, 2 * i + first);
+      std::copy(one.values.begin(), one.values.end(), some.values.begin() + static_cast<ptrdiff_t>(i * kSeq));
+    }
+    return some;
+  };
+  ir::Tensor ones = ir::Zeros({kPairs});
+  std::fill(ones.values.begin(), ones.values.end(), 1);
+  const ir::Graph answers = TrainingOf(chat, "1");
+  ir::Tensor reference[] = {ir::Zeros({kPairs}), ir::Zeros({kPairs})};
+  double expected = 0;
+  for (size_t i = 0; i < kPairs; ++i) {
+    double gained[2];
+    for (size_t side = 0; side < 2; ++side) {
+      const Data data = {{"tokens", row(tokens, 2 * i + side)}, {"next", row(next, 2 * i + side)}};
+      reference[side].values[i] = -20 + 3 * static_cast<double>(i + side);
+      gained[side] = -static_cast<double>(kSeq) * LossesOf(answers, chat + "/weights.safetensors", 1, "", data)[0] -
+                     reference[side].values[i];
+    }
+    expected += std::log1p(std::exp(-kBeta * (gained[0] - gained[1]))) / kPairs;
+  }
+  const Data data = {{"chosen_tokens", rows(tokens, 0)},
+                     {"chosen_next", rows(next, 0)},
+                     {"rejected_tokens", rows(tokens, 1)},
+                     {"rejected_next", rows(next, 1)},
+                     {"reference_chosen", reference[0]},
+                     {"reference_rejected", reference[1]},
+                     {"sample_mask", ones}};
+  EXPECT_NEAR(LossesOf(TrainingOf(pairs, "2"), pairs + "/weights.safetensors", 1, "", data)[0], expected, 1e-9);
+  const frontend::Analyzed analyzed = frontend::AnalyzeText(ReadText(pairs + "/net.model"), kSettings, "net.model");
+  CompileModule(*analyzed.module, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ImportTest, testing::ValuesIn(ReadExpected()),

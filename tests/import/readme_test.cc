@@ -142,5 +142,34 @@ TEST(Readme, ItsCommandsForConversations) {
   EXPECT_TRUE(absl::StrContains(commands[2], "--chat")) << commands[2];
 }
 
+// A folder of Hugging Face, the tokenizer of which has a chat template.
+std::string FolderWithTemplate(const std::string& root) {
+  const std::string source = root + "/source";
+  std::filesystem::create_directories(source);
+  for (const auto& file : std::filesystem::directory_iterator(DataPath("tests/import/folders/llama3"))) {
+    WriteText(source + "/" + file.path().filename().string(), ReadText(file.path().string()));
+  }
+  WriteText(source + "/tokenizer_config.json",
+            R"({"chat_template": "{% for message in messages %}{% if message.role == 'assistant' %}{% generation %})"
+            R"({{ message.content }}{% endgeneration %}{% else %}{{ message.content }}{% endif %}{% endfor %}"})");
+  return source;
+}
+
+TEST(Readme, ItsCommandsWorkForPairs) {
+  const std::string root = FreshFolder("pairs"), source = FolderWithTemplate(root), out = root + "/net";
+  Import(source, out, {"--dpo"});
+  std::string pairs;
+  for (const std::string answer : {"dhe", "ace", "bd", "hhh", "cab", "dad", "gab", "e"}) {
+    absl::StrAppend(&pairs, R"({"prompt": "abcab", "chosen": ")", answer, R"(", "rejected": "hh"})", "\n");
+  }
+  WriteText(out + "/pairs.jsonl", pairs);
+  const std::vector<std::string> printed = RunCommandsIn(out);
+  ASSERT_EQ(printed.size(), 5u) << "data, reference, training, export, import";
+  EXPECT_TRUE(absl::StrContains(printed[0], "--- pair 1, rejected\nabcab«hh»")) << printed[0];
+  // Before anything is trained, nothing is preferred.
+  EXPECT_TRUE(absl::StrContains(printed[2], "loss 0.69")) << printed[2];
+  EXPECT_TRUE(tools::WeightSource::Open(out + "/tuned").ok());
+}
+
 }  // namespace
 }  // namespace cleave::tests

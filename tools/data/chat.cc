@@ -1,19 +1,18 @@
 // Reading guide: ChatMaker::Make is the sequence: the tokenizer and its template, whether the folder is there already,
 // the samples (`ReadSamples`: lines to tokens on all cores), the draw of those for testing, the arrays, and at last the
-// name of the folder. `Sampler` makes one line a sample.
+// name of the folder. `Sampler` makes one line a sample, or two that are a pair.
 #include "tools/data/chat.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <numeric>
 #include <set>
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/file/file.h"
 #include "base/text/text.h"
 #include "runtime/chat_template/chat_template.h"
@@ -28,6 +27,7 @@
 #include "tools/data/parts.h"
 #include "tools/data/sample_store.h"
 #include "tools/data/tokenizer_folder.h"
+#include "tools/pending_folder/pending_folder.h"
 
 namespace cleave::tools {
 namespace {
@@ -43,7 +43,7 @@ constexpr size_t kMostWarnings = 20;
 struct Outcome {
   std::optional<Diagnostic> problem;
   std::string place;
-  std::vector<LabelledToken> tokens;
+  std::vector<std::vector<LabelledToken>> samples;
   int64_t passed_over = 0;
 };
 
@@ -59,7 +59,10 @@ class Sampler {
   // `file`: the text of the template.
   Sampler(const TokenizerFolder& folder, const runtime::ChatTemplate& chat_template, FileId file,
           const DataOptions& options)
-      : folder_(folder), file_(file), ignored_(options.ignored.begin(), options.ignored.end()) {
+      : folder_(folder),
+        file_(file),
+        ignored_(options.ignored.begin(), options.ignored.end()),
+        makes_pairs_(options.MakesPairs()) {
     settings_.chat_template = &chat_template;
     settings_.options.date = DateOf(options.date);
     for (const auto& [name, token] : folder.special_tokens) settings_.variables[name] = runtime::TextValue(token);
@@ -70,25 +73,16 @@ class Sampler {
 
   Outcome Make(const TextLine& line, Memories::Memory& memory) const {
     Outcome outcome{.place = PlaceOf(line.path, line.number)};
-    const auto wrong = [&](const std::string& message) {
-      outcome.problem = Error(Code::kE0630, absl::StrCat(outcome.place, " ", message));
-    };
-    const auto conversation = ReadConversation(line.text, *settings_.chat_template, ignored_);
-    if (!conversation.ok()) {
-      wrong(conversation.error().message);
-      return outcome;
+    if (makes_pairs_) {
+      const auto pair = ReadPair(line.text, *settings_.chat_template, ignored_);
+      if (!pair.ok()) return Wrong(std::move(outcome), pair.error().message);
+      Add(pair.value().chosen, memory, outcome);
+      if (!outcome.problem.has_value()) Add(pair.value().rejected, memory, outcome);
+    } else {
+      const auto conversation = ReadConversation(line.text, *settings_.chat_template, ignored_);
+      if (!conversation.ok()) return Wrong(std::move(outcome), conversation.error().message);
+      Add(conversation.value(), memory, outcome);
     }
-    LearnedText learned;
-    if (const auto problem = RenderLearned(conversation.value(), settings_, learned)) {
-      if (!problem->offset.has_value()) {
-        wrong(problem->message);
-      } else {
-        outcome.problem = Error(Code::kE0631, absl::StrCat(problem->message, ", for ", outcome.place))
-                              .At(TemplateSpan(file_, folder_.template_text, *problem->offset), "here");
-      }
-      return outcome;
-    }
-    Tokenize(learned, memory, outcome);
     return outcome;
   }
 
@@ -100,6 +94,23 @@ class Sampler {
   }
 
  private:
+  static Outcome Wrong(Outcome outcome, const std::string& message) {
+    outcome.problem = Error(Code::kE0630, absl::StrCat(outcome.place, " ", message));
+    return outcome;
+  }
+
+  void Add(const Conversation& conversation, Memories::Memory& memory, Outcome& outcome) const {
+    LearnedText learned;
+    const auto problem = RenderLearned(conversation, settings_, learned);
+    if (!problem.has_value()) return Tokenize(learned, memory, outcome);
+    if (!problem->offset.has_value()) {
+      outcome = Wrong(std::move(outcome), problem->message);
+    } else {
+      outcome.problem = Error(Code::kE0631, absl::StrCat(problem->message, ", for ", outcome.place))
+                            .At(TemplateSpan(file_, folder_.template_text, *problem->offset), "here");
+    }
+  }
+
   void Tokenize(const LearnedText& learned, Memories::Memory& memory, Outcome& outcome) const {
     std::vector<runtime::TextRange> literal;
     for (const runtime::MarkedRange& range : learned.text.ranges()) literal.push_back({range.begin, range.end});
@@ -110,7 +121,7 @@ class Sampler {
       outcome.problem = Error(Code::kE0630, absl::StrCat(outcome.place, ": ", encoding.error().message));
       return;
     }
-    outcome.passed_over = encoding.value().passed_over;
+    outcome.passed_over += encoding.value().passed_over;
     const std::vector<int32_t>& tokens = encoding.value().tokens;
     std::vector<bool> is_learned(tokens.size());
     for (size_t i = 0; i + 1 < encoding.value().cuts.size(); i += 2) {
@@ -118,72 +129,36 @@ class Sampler {
       std::fill(is_learned.begin() + static_cast<ptrdiff_t>(encoding.value().cuts[i].ended),
                 is_learned.begin() + static_cast<ptrdiff_t>(encoding.value().cuts[i + 1].begun), true);
     }
+    std::vector<LabelledToken>& sample = outcome.samples.emplace_back();
     for (size_t i = 0; i < tokens.size(); ++i) {
       const bool has_label = i + 1 < tokens.size() && is_learned[i + 1];
-      outcome.tokens.push_back({tokens[i], has_label ? tokens[i + 1] : kNoLabel});
+      sample.push_back({tokens[i], has_label ? tokens[i + 1] : kNoLabel});
     }
   }
 
   const TokenizerFolder& folder_;
   const FileId file_;
   const std::set<std::string> ignored_;
+  const bool makes_pairs_;
   RenderingSettings settings_;
 };
 
-// Whether a folder holds nothing but what this command writes.
-bool IsReplaceable(const std::string& folder) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    const auto is_array = [&](const char* array) { return name == absl::StrCat(array, ".npy"); };
-    const bool is_known = name == kFactsFile || std::any_of(std::begin(kArrays), std::end(kArrays), is_array) ||
-                          (name == "test" && entry.is_directory() && IsReplaceable(entry.path().string()));
-    if (!is_known) return false;
+// What this command writes into a folder.
+bool IsWrittenHere(const std::string& name) {
+  const std::string file(absl::StripPrefix(name, "test/"));
+  if (file.empty() || file == kFactsFile) return true;
+  for (const bool of_pairs : {false, true}) {
+    for (const std::string& array : ArrayNames(of_pairs)) {
+      if (file == absl::StrCat(array, ".npy")) return true;
+    }
   }
-  return !error;
+  return false;
 }
 
-// A folder beside its place, which goes away if it does not get its name.
-class PendingFolder {
- public:
-  ~PendingFolder() {
+bool HasArrays(const std::string& folder, bool of_pairs) {
+  const std::vector<std::string>& names = ArrayNames(of_pairs);
+  return std::all_of(names.begin(), names.end(), [&](const std::string& array) {
     std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-
-  const std::string& path() const { return path_; }
-
-  std::optional<Diagnostic> Create(const std::string& place) {
-    std::error_code error;
-    const fs::path parent = fs::path(place).parent_path();
-    if (!parent.empty()) fs::create_directories(parent, error);
-    std::string path = absl::StrCat(place, ".unfinished.XXXXXX");
-    if (error || mkdtemp(path.data()) == nullptr) {
-      return Error(Code::kE0602, absl::StrCat("cannot make a folder beside ", QuotedPath(place), ": ",
-                                              error ? error.message() : std::strerror(errno)));
-    }
-    path_ = path;
-    fs::permissions(path_, fs::perms(0755), error);
-    return std::nullopt;
-  }
-
-  // Takes the place, in which there is nothing or a folder that IsReplaceable.
-  std::optional<Diagnostic> Rename(const std::string& place) {
-    std::error_code error;
-    if (IsReplaceable(place)) fs::remove_all(place, error);
-    if (!error) fs::rename(path_, place, error);
-    if (error) return Error(Code::kE0602, absl::StrCat("cannot make ", QuotedPath(place), ": ", error.message()));
-    path_.clear();
-    return std::nullopt;
-  }
-
- private:
-  std::string path_;
-};
-
-bool HasArrays(const std::string& folder) {
-  std::error_code ignored;
-  return std::all_of(std::begin(kArrays), std::end(kArrays), [&](const char* array) {
     return fs::exists(fs::path(folder) / absl::StrCat(array, ".npy"), ignored);
   });
 }
@@ -191,7 +166,7 @@ bool HasArrays(const std::string& folder) {
 class ChatMaker {
  public:
   ChatMaker(const DataOptions& options, SourceSet& sources, Diagnostics& diagnostics, std::ostream& out)
-      : options_(options), sources_(sources), diagnostics_(diagnostics), out_(out), place_(Place(options.out)) {}
+      : options_(options), sources_(sources), diagnostics_(diagnostics), out_(out) {}
 
   std::optional<Diagnostic> Make() {
     if (auto error = OpenTokenizerFolder(options_.tokenizer, folder_)) return error;
@@ -201,25 +176,20 @@ class ChatMaker {
       out_ << QuotedPath(options_.out) << " is made of the same already\n" << FactsText(facts_);
       return std::nullopt;
     }
-    if (fs::exists(place_) && !IsReplaceable(place_)) {
-      return Error(Code::kE0601,
-                   absl::StrCat(QuotedPath(options_.out), " has files that `cleave data chat` did not write"))
-          .Help("name another folder with `--out`");
-    }
-    if (auto error = pending_.Create(place_)) return error;
-    if (auto error = store_.Create(pending_.path())) return error;
+    runtime::Result<PendingFolder> folder = PendingFolder::Create(options_.out, IsWrittenHere, /*is_replaced=*/true);
+    if (!folder.ok()) return NotWritten(folder.error());
+    if (auto error = store_.Create(folder.value().path())) return error;
     if (auto error = ReadSamples()) return error;
-    if (auto error = WriteAll()) return error;
-    if (auto error = pending_.Rename(place_)) return error;
+    if (auto error = WriteAll(folder.value().path())) return error;
+    if (auto error = folder.value().Rename()) return NotWritten(*error);
     out_ << FactsText(facts_) << "wrote " << QuotedPath(options_.out) << "\n";
     return std::nullopt;
   }
 
  private:
-  // Without a slash at the end.
-  static std::string Place(const std::string& path) {
-    const fs::path normal = fs::path(path).lexically_normal();
-    return normal.has_filename() ? normal.string() : normal.parent_path().string();
+  static Diagnostic NotWritten(const runtime::Error& error) {
+    if (error.code != runtime::ExitCode::kUsage) return Error(Code::kE0602, error.message);
+    return Error(Code::kE0601, error.message).Help("name another folder with `--out`");
   }
 
   std::optional<Diagnostic> ParseOwnTemplate() {
@@ -252,8 +222,9 @@ class ChatMaker {
       digest.Add(text.data(), static_cast<int64_t>(text.size()));
       digest.Add("\0", 1);
     };
-    add(absl::StrCat(kArraysVersion, " ", options_.seq, " ", options_.too_long, " ", options_.test, " ", options_.seed,
-                     " ", options_.no_pack, " ", options_.skip_bad, " ", options_.date));
+    add(absl::StrCat(kArraysVersion, " ", options_.action, " ", options_.seq, " ", options_.too_long, " ",
+                     options_.test, " ", options_.seed, " ", options_.no_pack, " ", options_.skip_bad, " ",
+                     options_.date));
     for (const std::string& key : options_.ignored) add(key);
     add(folder_.digest);
     add(folder_.template_text);
@@ -286,8 +257,11 @@ class ChatMaker {
 
   bool IsThere() {
     DataFacts known;
-    if (!HasArrays(place_) || ReadFacts(place_, known).has_value() || known.digest != facts_.digest) return false;
-    if (known.test_rows > 0 && !HasArrays((fs::path(place_) / "test").string())) return false;
+    const bool of_pairs = options_.MakesPairs();
+    const std::string& place = options_.out;
+    if (!HasArrays(place, of_pairs) || ReadFacts(place, known).has_value() || known.digest != facts_.digest)
+      return false;
+    if (known.test_rows > 0 && !HasArrays((fs::path(place) / "test").string(), of_pairs)) return false;
     facts_ = known;
     return true;
   }
@@ -336,13 +310,15 @@ class ChatMaker {
     }
     facts_.passed_over += outcome.passed_over;
     const uint32_t conversation = conversations_++;
-    const std::vector<LabelledToken>& tokens = outcome.tokens;
+    size_t longest = 0;
+    for (const std::vector<LabelledToken>& tokens : outcome.samples) longest = std::max(longest, tokens.size());
     const auto seq = static_cast<size_t>(options_.seq);
-    if (tokens.size() <= seq) return Add(tokens.data(), tokens.data() + tokens.size(), conversation);
+    if (longest <= seq) return Add(outcome.samples, conversation);
     if (options_.too_long == "error") {
-      return Error(Code::kE0633, absl::StrCat(outcome.place, " has ", FormatCount(static_cast<int64_t>(tokens.size())),
+      return Error(Code::kE0633, absl::StrCat(outcome.place, " has ", FormatCount(static_cast<int64_t>(longest)),
                                               " tokens, and a row has ", FormatCount(options_.seq)))
-          .Help("make rows longer with `--seq`, or choose `--long truncate`, `drop` or `split`");
+          .Help(absl::StrCat("make rows longer with `--seq`, or choose `--long truncate`",
+                             options_.MakesPairs() ? " or `drop`" : ", `drop` or `split`"));
     }
     if (options_.too_long == "drop") {
       ++facts_.dropped;
@@ -350,22 +326,30 @@ class ChatMaker {
     }
     if (options_.too_long == "truncate") {
       ++facts_.truncated;
-      return Add(tokens.data(), tokens.data() + seq, conversation);
+      for (std::vector<LabelledToken>& tokens : outcome.samples) tokens.resize(std::min(tokens.size(), seq));
+      return Add(outcome.samples, conversation);
     }
     ++facts_.split;
+    const std::vector<LabelledToken>& tokens = outcome.samples[0];
     for (size_t begin = 0; begin < tokens.size(); begin += seq) {
-      if (auto error = Add(tokens.data() + begin, tokens.data() + std::min(begin + seq, tokens.size()), conversation)) {
-        return error;
-      }
+      const auto first = tokens.begin() + static_cast<ptrdiff_t>(begin);
+      const auto last = tokens.begin() + static_cast<ptrdiff_t>(std::min(begin + seq, tokens.size()));
+      if (auto error = Add({{first, last}}, conversation)) return error;
     }
     return std::nullopt;
   }
 
-  std::optional<Diagnostic> Add(const LabelledToken* begin, const LabelledToken* end, uint32_t conversation) {
-    if (std::any_of(begin, end, [](const LabelledToken& token) { return token.label != kNoLabel; })) {
-      return store_.Add(begin, end, conversation);
+  // A sample or a pair.
+  std::optional<Diagnostic> Add(const std::vector<std::vector<LabelledToken>>& samples, uint32_t conversation) {
+    const auto is_learned = [](const LabelledToken& token) { return token.label != kNoLabel; };
+    for (const std::vector<LabelledToken>& tokens : samples) {
+      if (std::any_of(tokens.begin(), tokens.end(), is_learned)) continue;
+      ++facts_.unlearned;
+      return std::nullopt;
     }
-    ++facts_.unlearned;
+    for (const std::vector<LabelledToken>& tokens : samples) {
+      if (auto error = store_.Add(tokens.data(), tokens.data() + tokens.size(), conversation)) return error;
+    }
     return std::nullopt;
   }
 
@@ -390,7 +374,7 @@ class ChatMaker {
     return all;
   }
 
-  std::optional<Diagnostic> WriteAll() {
+  std::optional<Diagnostic> WriteAll(const std::string& place) {
     const std::vector<uint32_t> set_aside = DrawTest();
     std::vector<uint32_t> train, test;
     for (uint32_t i = 0; i < store_.lengths().size(); ++i) {
@@ -399,9 +383,11 @@ class ChatMaker {
     }
     const ArrayOptions arrays{.seq = static_cast<uint32_t>(options_.seq),
                               .padding = folder_.Special("pad_token").value_or(0),
-                              .is_packed = !options_.no_pack};
+                              .kind = options_.MakesPairs() ? RowKind::kPair
+                                      : options_.no_pack    ? RowKind::kSingle
+                                                            : RowKind::kPacked};
     if (!test.empty()) {
-      const std::string folder = (fs::path(pending_.path()) / "test").string();
+      const std::string folder = (fs::path(place) / "test").string();
       DataFacts facts{
           .digest = facts_.digest, .tokenizer = facts_.tokenizer, .tokenizer_digest = facts_.tokenizer_digest};
       std::error_code error;
@@ -411,19 +397,17 @@ class ChatMaker {
       if (auto wrong = WriteFacts(folder, facts)) return wrong;
       facts_.test_rows = facts.rows;
     }
-    if (auto wrong = WriteArrays(store_, train, pending_.path(), arrays, facts_)) return wrong;
-    return WriteFacts(pending_.path(), facts_);
+    if (auto wrong = WriteArrays(store_, train, place, arrays, facts_)) return wrong;
+    return WriteFacts(place, facts_);
   }
 
   const DataOptions& options_;
   SourceSet& sources_;
   Diagnostics& diagnostics_;
   std::ostream& out_;
-  const std::string place_;
   TokenizerFolder folder_;
   runtime::ChatTemplate template_;
   std::optional<FileId> template_file_;
-  PendingFolder pending_;
   SampleStore store_;
   DataFacts facts_;
   uint32_t conversations_ = 0;

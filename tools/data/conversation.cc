@@ -1,5 +1,5 @@
 // Reading guide: `ReadConversation` finds the form of a line by its keys; each form makes messages of a role and a
-// content, which `Add` checks.
+// content, which `Add` checks. `ReadPair` makes such messages twice, of the prompt and each answer.
 #include "tools/data/conversation.h"
 
 #include <algorithm>
@@ -40,19 +40,85 @@ class LineReader {
       : chat_template_(chat_template), ignored_(ignored) {}
 
   Result<Conversation> Read(const std::string& line) {
-    if (const auto at = runtime::FindInvalidUtf8(line)) return NoSample(absl::StrCat("is not UTF-8 at byte ", *at));
-    const Result<Json> json = runtime::ParseJson(line);
-    if (!json.ok()) return NoSample(JsonMistake(json.error().message));
-    if (json.value().kind != Json::Kind::kObject) return NoSample("is not an object");
+    const Result<Json> json = ObjectIn(line);
+    if (!json.ok()) return json.error();
     if (auto error = ReadForm(json.value())) return *error;
-    const auto speaks = [](const Message& message) { return message.role == "assistant"; };
-    if (std::none_of(conversation_.messages.begin(), conversation_.messages.end(), speaks)) {
-      return NoSample("has nothing that an assistant says, so nothing is learned from it");
-    }
+    if (!Speaks()) return NoSample("has nothing that an assistant says, so nothing is learned from it");
     return std::move(conversation_);
   }
 
+  Result<ConversationPair> ReadPair(const std::string& line) {
+    const Result<Json> json = ObjectIn(line);
+    if (!json.ok()) return json.error();
+    if (auto error = Only(json.value(), {"prompt", "chosen", "rejected"}, "", Other::kVariables)) return *error;
+    if (auto error = ReadVariables(json.value(), {"prompt", "chosen", "rejected"})) return *error;
+    std::vector<Conversation> answers;
+    for (const char* const name : {"chosen", "rejected"}) {
+      const Conversation before = conversation_;
+      if (auto error = ReadAnswer(json.value(), name)) return *error;
+      answers.push_back(std::exchange(conversation_, before));
+    }
+    return ConversationPair{std::move(answers[0]), std::move(answers[1])};
+  }
+
  private:
+  static Result<Json> ObjectIn(const std::string& line) {
+    if (const auto at = runtime::FindInvalidUtf8(line)) return NoSample(absl::StrCat("is not UTF-8 at byte ", *at));
+    Result<Json> json = runtime::ParseJson(line);
+    if (!json.ok()) return NoSample(JsonMistake(json.error().message));
+    if (json.value().kind != Json::Kind::kObject) return NoSample("is not an object");
+    return json;
+  }
+
+  // Whether there is something to learn.
+  bool Speaks() const {
+    const auto speaks = [](const Message& message) { return message.role == "assistant"; };
+    return std::any_of(conversation_.messages.begin() + static_cast<ptrdiff_t>(conversation_.given),
+                       conversation_.messages.end(), speaks);
+  }
+
+  // The prompt and one of two answers.
+  std::optional<runtime::Error> ReadAnswer(const Json& json, const char* name) {
+    const Json* const answer = json.Find(name);
+    const Json* const prompt = ignored_.count("prompt") > 0 ? nullptr : json.Find("prompt");
+    if (answer == nullptr) return NoSample(absl::StrCat("has no `", name, "`"));
+    if (answer->kind == Json::Kind::kString) {
+      std::string text;
+      if (auto error = Text(json, "prompt", "", text)) return error;
+      if (auto error = Add("user", runtime::TextValue(text, NextMark()))) return error;
+      conversation_.given = 1;
+      return Add("assistant", runtime::TextValue(answer->text, NextMark()));
+    }
+    if (prompt != nullptr && prompt->kind != Json::Kind::kArray) {
+      return NoSample(absl::StrCat("has a `prompt` that is no array of messages, and a `", name,
+                                   "` that is one; `--ignore prompt` takes what both answers begin with"));
+    }
+    if (prompt != nullptr) {
+      if (auto error = AddMessages(*prompt, "prompt")) return error;
+      conversation_.given = conversation_.messages.size();
+    } else {
+      conversation_.given = CommonMessages(json);
+    }
+    if (auto error = AddMessages(*answer, name)) return error;
+    if (!Speaks()) return NoSample(absl::StrCat("has a `", name, "` with nothing that an assistant says"));
+    return std::nullopt;
+  }
+
+  static bool AreEqual(const Json& a, const Json& b) {
+    if (a.kind != b.kind || a.text != b.text) return false;
+    return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(), AreEqual) &&
+           std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
+                      [](const auto& x, const auto& y) { return x.name == y.name && AreEqual(x.value, y.value); });
+  }
+
+  // With how many equal messages both answers begin.
+  static size_t CommonMessages(const Json& json) {
+    const Json *const a = json.Find("chosen"), *const b = json.Find("rejected");
+    if (a == nullptr || b == nullptr) return 0;
+    const auto differ = std::mismatch(a->items.begin(), a->items.end(), b->items.begin(), b->items.end(), AreEqual);
+    return static_cast<size_t>(differ.first - a->items.begin());
+  }
+
   std::optional<runtime::Error> ReadForm(const Json& json) {
     if (json.Find("messages") != nullptr) return ReadMessages(json);
     if (json.Find("conversations") != nullptr) return ReadShareGpt(json);
@@ -106,18 +172,30 @@ class LineReader {
 
   int32_t NextMark() const { return MarkOf(conversation_.messages.size()); }
 
-  std::optional<runtime::Error> ReadMessages(const Json& json) {
-    if (auto error = Only(json, {"messages"}, "", Other::kVariables)) return error;
+  // All members but these, for the template.
+  std::optional<runtime::Error> ReadVariables(const Json& json, const std::set<std::string>& but) {
     for (const auto& [name, value] : json.members) {
-      if (name == "messages" || ignored_.count(name) > 0) continue;
+      if (but.count(name) > 0 || ignored_.count(name) > 0) continue;
       std::optional<runtime::Value> variable = runtime::ValueOfJson(value, -1);
       if (!variable.has_value()) return NoSample("has too many values");
       conversation_.variables[name] = *std::move(variable);
     }
-    const Json& messages = *json.Find("messages");
-    if (messages.kind != Json::Kind::kArray) return NoSample("has `messages` that are not an array");
+    return std::nullopt;
+  }
+
+  std::optional<runtime::Error> ReadMessages(const Json& json) {
+    if (auto error = Only(json, {"messages"}, "", Other::kVariables)) return error;
+    if (auto error = ReadVariables(json, {"messages"})) return error;
+    return AddMessages(*json.Find("messages"), "messages");
+  }
+
+  // `name`: of the array.
+  std::optional<runtime::Error> AddMessages(const Json& messages, const std::string& name) {
+    if (messages.kind != Json::Kind::kArray) return NoSample(absl::StrCat("has `", name, "` that are not an array"));
+    size_t number = 0;
     for (const Json& message : messages.items) {
-      const std::string where = absl::StrCat(" in message ", conversation_.messages.size() + 1);
+      const std::string where =
+          absl::StrCat(" in message ", ++number, name == "messages" ? "" : absl::StrCat(" of `", name, "`"));
       if (message.kind != Json::Kind::kObject)
         return NoSample(absl::StrCat("has something else than an object", where));
       if (auto error = Only(message, {"role", "content"}, where, Other::kMembers)) return error;
@@ -211,6 +289,11 @@ class LineReader {
 Result<Conversation> ReadConversation(const std::string& line, const runtime::ChatTemplate& chat_template,
                                       const std::set<std::string>& ignored) {
   return LineReader(chat_template, ignored).Read(line);
+}
+
+Result<ConversationPair> ReadPair(const std::string& line, const runtime::ChatTemplate& chat_template,
+                                  const std::set<std::string>& ignored) {
+  return LineReader(chat_template, ignored).ReadPair(line);
 }
 
 }  // namespace cleave::tools

@@ -23,26 +23,27 @@ constexpr int64_t kShardTokens = 100'000'000;
 
 void AddDataOptions(CLI::App& app, DataOptions& options) {
   SetValue(app.add_option("ACTION", options.action,
-                          "chat: conversations to rows of tokens and labels; tokenize: texts to files of tokens; show: "
-                          "rows of a folder of `chat`")
+                          "chat: conversations to rows of tokens and labels; pairs: preferred and rejected answers to "
+                          "the same; tokenize: texts to files of tokens; show: rows of a folder of `chat` or `pairs`")
                ->required(),
-           "chat|tokenize|show");
+           "chat|pairs|tokenize|show");
   SetValue(
       app.add_option("SOURCE", options.sources,
-                     "chat: files of a JSON object a line; tokenize: these, or plain texts; all also compressed by "
-                     "gzip or zstd; show: a folder that `chat` has made")
+                     "chat, pairs: files of a JSON object a line; tokenize: these, or plain texts; all also compressed "
+                     "by gzip or zstd; show: a folder that `chat` or `pairs` has made")
           ->required(),
       "FILE");
   SetValue(app.add_option("--tokenizer", options.tokenizer,
                           "A folder of Hugging Face with a tokenizer.json (show: default as it was made)"),
            "FOLDER|FILE.json");
-  SetValue(
-      app.add_option("--out", options.out, "chat: the folder to make; tokenize: what the names of files begin with"),
-      "FOLDER");
-  SetValue(app.add_option("--seq", options.seq, "chat: how many tokens a row has")->check(WholeNumber(2, kLongestRow)),
+  SetValue(app.add_option("--out", options.out,
+                          "chat, pairs: the folder to make; tokenize: what the names of files begin with"),
+           "FOLDER");
+  SetValue(app.add_option("--seq", options.seq, "chat, pairs: how many tokens a row has")
+               ->check(WholeNumber(2, kLongestRow)),
            "N");
   SetValue(app.add_option("--long", options.too_long,
-                          "chat: what to do with samples that are longer than a row (default: truncate)"),
+                          "chat, pairs: what to do with samples that are longer than a row (default: truncate)"),
            "truncate|drop|split|error");
   app.add_flag("--no-pack", options.no_pack, "chat: one sample a row (default: as many as fit)");
   const auto is_share = [](const std::string& text) -> std::string {
@@ -51,15 +52,16 @@ void AddDataOptions(CLI::App& app, DataOptions& options) {
     return absl::StrCat("`", text, "` is not a number of at least 0 and less than 1");
   };
   SetValue(app.add_option("--test", options.test,
-                          "chat: the share of samples that the folder `test` within gets (default: 0)")
+                          "chat, pairs: the share of samples that the folder `test` within gets (default: 0)")
                ->check(CLI::Validator(is_share, "")),
            "SHARE");
-  SetValue(
-      app.add_option("--seed", options.seed, "chat: draws the samples for testing (default: 0)")->check(WholeNumber(0)),
-      "N");
+  SetValue(app.add_option("--seed", options.seed, "chat, pairs: draws the samples for testing (default: 0)")
+               ->check(WholeNumber(0)),
+           "N");
   app.add_flag("--skip-bad", options.skip_bad,
-               "chat: leave out lines that are no sample, and say which (default: an error)");
-  SetValue(app.add_option("--ignore", options.ignored, "chat: a key of lines or messages to pass over; may be repeated")
+               "chat, pairs: leave out lines that are no sample, and say which (default: an error)");
+  SetValue(app.add_option("--ignore", options.ignored,
+                          "chat, pairs: a key of lines or messages to pass over; may be repeated")
                ->allow_extra_args(false),
            "KEY");
   const auto is_date = [](const std::string& text) -> std::string {
@@ -67,13 +69,14 @@ void AddDataOptions(CLI::App& app, DataOptions& options) {
     const char* const end = strptime(text.c_str(), "%Y-%m-%d", &date);
     return end != nullptr && *end == '\0' ? "" : absl::StrCat("`", text, "` is no date such as 2024-07-26");
   };
-  SetValue(app.add_option("--date", options.date, "chat: what a chat template that asks for the date gets")
+  SetValue(app.add_option("--date", options.date, "chat, pairs: what a chat template that asks for the date gets")
                ->check(CLI::Validator(is_date, "")),
            "YYYY-MM-DD");
   SetValue(app.add_option("--text-key", options.text_key, "tokenize: the key of the text in a line (default: text)"),
            "KEY");
-  SetValue(app.add_option("--end", options.end,
-                          "tokenize: the token behind each document (default: the tokenizer's eos_token)"),
+  SetValue(app.add_option(
+               "--end", options.end,
+               "tokenize: the token behind each document (default: what the tokenizer puts there, or its eos_token)"),
            "TOKEN");
   SetValue(app.add_option("--shard-tokens", options.shard_tokens,
                           "tokenize: how many tokens a file has (default: 100000000)")
@@ -90,11 +93,13 @@ void AddDataOptions(CLI::App& app, DataOptions& options) {
 std::string MistakeIn(const CLI::App& app, const DataOptions& options) {
   const std::string& action = options.action;
   const std::vector<std::pair<std::string, std::string>> takes = {
-      {"--out", "chat tokenize"},     {"--seq", "chat"},          {"--long", "chat"},
-      {"--no-pack", "chat"},          {"--test", "chat"},         {"--seed", "chat"},
-      {"--skip-bad", "chat"},         {"--ignore", "chat"},       {"--date", "chat"},
-      {"--force", "tokenize"},        {"--text-key", "tokenize"}, {"--end", "tokenize"},
-      {"--shard-tokens", "tokenize"}, {"--count", "show"}};
+      {"--out", "chat pairs tokenize"}, {"--seq", "chat pairs"},
+      {"--long", "chat pairs"},         {"--no-pack", "chat"},
+      {"--test", "chat pairs"},         {"--seed", "chat pairs"},
+      {"--skip-bad", "chat pairs"},     {"--ignore", "chat pairs"},
+      {"--date", "chat pairs"},         {"--force", "tokenize"},
+      {"--text-key", "tokenize"},       {"--end", "tokenize"},
+      {"--shard-tokens", "tokenize"},   {"--count", "show"}};
   for (const auto& [option, actions] : takes) {
     if (app.count(option) > 0 && !absl::StrContains(actions, action)) {
       return absl::StrCat("`", action, "` takes no `", option, "`");
@@ -103,7 +108,9 @@ std::string MistakeIn(const CLI::App& app, const DataOptions& options) {
   if (action == "show") return options.sources.size() > 1 ? absl::StrCat("unexpected `", options.sources[1], "`") : "";
   if (options.tokenizer.empty()) return absl::StrCat("`", action, "` needs `--tokenizer`");
   if (options.out.empty()) return absl::StrCat("`", action, "` needs `--out`");
-  return action == "chat" && options.seq == 0 ? "`chat` needs `--seq`" : "";
+  if (action == "tokenize") return "";
+  if (options.MakesPairs() && options.too_long == "split") return "`pairs` takes no `--long split`";
+  return options.seq == 0 ? absl::StrCat("`", action, "` needs `--seq`") : "";
 }
 
 ExitCode CodeOf(const Diagnostics& diagnostics) {
@@ -132,7 +139,7 @@ ExitCode RunData(const std::string& name, const std::string& summary, const std:
   SourceSet sources;
   Diagnostics diagnostics;
   std::optional<Diagnostic> error;
-  if (options.action == "chat") {
+  if (options.action == "chat" || options.MakesPairs()) {
     MakeChatData(options, sources, diagnostics, out);
   } else if (options.action == "tokenize") {
     error = TokenizeTexts(options, out);

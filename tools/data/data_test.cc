@@ -251,7 +251,7 @@ TEST_F(DataTest, CompressedFiles) {
     EXPECT_TRUE(absl::StrContains(Chat(absl::StrCat("short_", name)), "ends in the middle of its data")) << name;
   }
   Write("t.parquet", "PAR1....");
-  EXPECT_TRUE(absl::StrContains(Chat("t.parquet"), "is a Parquet file, which is not read\nhelp: write its rows as"));
+  EXPECT_TRUE(absl::StrContains(Chat("t.parquet"), "is a Parquet file, which is not read\nhelp: in Python, `datasets"));
 }
 
 TEST_F(DataTest, WhatIsWrong) {
@@ -300,6 +300,79 @@ TEST_F(DataTest, WhatIsWrong) {
   EXPECT_TRUE(absl::StrContains(Run({"show", Path("own")}), "3: error[E0636]"));
   EXPECT_EQ(Run({"show", Path("own"), "--seq", "4"}).substr(0, 34), "2: error: `show` takes no `--seq`\n");
   EXPECT_TRUE(absl::StrContains(Run({"chat", "x", "--tokenizer", "t", "--out", "o"}), "`chat` needs `--seq`"));
+}
+
+TEST_F(DataTest, PairsOfAnswers) {
+  const auto said_by = [](const std::string& role, const std::string& text) {
+    return absl::StrCat(R"({"role": ")", role, R"(", "content": ")", text, R"("})");
+  };
+  const std::string asked = said_by("user", "a"), b = said_by("assistant", "b"), c = said_by("assistant", "cd");
+  // One pair in each form.
+  Write("a.jsonl", absl::StrCat(R"({"prompt": "a", "chosen": "b", "rejected": "cd"})", "\n{\"prompt\": [", asked,
+                                "], \"chosen\": [", b, "], \"rejected\": [", c, "]}\n{\"chosen\": [", asked, ", ", b,
+                                "], \"rejected\": [", asked, ", ", c, "]}\n"));
+  const auto pairs = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"pairs", Path("a.jsonl"), "--tokenizer", Path("tok"), "--out", Path("out")};
+    words.insert(words.end(), more.begin(), more.end());
+    return Run(words);
+  };
+  const std::string said = pairs({"--seq", "10"});
+  EXPECT_TRUE(absl::StartsWith(said, "3 pairs of 10 tokens: 6 samples, 51 tokens, of which 29.4 % are learned; 15.0 %"))
+      << said;
+  const int32_t n = kNewline, i = -100, p = kPadding;
+  for (size_t row = 0; row < 3; ++row) {
+    EXPECT_EQ(Rows("out/chosen.npy")[row],
+              (std::vector<int32_t>{kUser, Letter('a'), kEnd, n, kAssistant, Letter('b'), kEnd, n, p, p}));
+    EXPECT_EQ(Rows("out/chosen_labels.npy")[row], (std::vector<int32_t>{i, i, i, i, Letter('b'), kEnd, i, i, i, i}));
+    EXPECT_EQ(Rows("out/rejected.npy")[row],
+              (std::vector<int32_t>{kUser, Letter('a'), kEnd, n, kAssistant, Letter('c'), Letter('d'), kEnd, n, p}));
+    EXPECT_EQ(Rows("out/rejected_labels.npy")[row],
+              (std::vector<int32_t>{i, i, i, i, Letter('c'), Letter('d'), kEnd, i, i, i}));
+  }
+  EXPECT_TRUE(absl::StrContains(pairs({"--seq", "10"}), "is made of the same already"));
+  EXPECT_TRUE(absl::StartsWith(Run({"show", Path("out"), "--count", "1"}),
+                               "--- pair 1, chosen\n<|user|>a<|end|>\n<|assistant|>«b<|end|>»\n"
+                               "--- pair 1, rejected\n<|user|>a<|end|>\n<|assistant|>«cd<|end|>»\n3 pairs"));
+  // Both answers of a pair are tested or learned, and lost where one of them is cut off before it says something.
+  EXPECT_TRUE(absl::StrContains(pairs({"--seq", "10", "--test", "0.3"}), "1 pair for testing"));
+  EXPECT_EQ(Rows("out/test/rejected.npy").size(), 1u);
+  EXPECT_TRUE(absl::StrContains(pairs({"--seq", "4"}), "3 samples with nothing to learn"));
+  EXPECT_TRUE(absl::StrContains(pairs({"--seq", "8", "--long", "drop"}), "3 samples longer than a row"));
+  EXPECT_TRUE(absl::StrContains(pairs({"--seq", "8", "--long", "split"}), "`pairs` takes no `--long split`"));
+  EXPECT_TRUE(absl::StrContains(pairs({"--seq", "8", "--no-pack"}), "`pairs` takes no `--no-pack`"));
+  // An answer in several parts: what the prompt has of the assistant is not learned.
+  Write("a.jsonl", absl::StrCat("{\"prompt\": [", asked, ", ", b, ", ", asked, "], \"chosen\": [", c,
+                                "], \"rejected\": [", b, "]}\n"));
+  pairs({"--seq", "18"});
+  EXPECT_EQ(Rows("out/chosen_labels.npy")[0],
+            (std::vector<int32_t>{i, i, i, i, i, i, i, i, i, i, i, i, Letter('c'), Letter('d'), kEnd, i, i, i}));
+  const std::pair<std::string, std::string> wrong[] = {
+      {R"({"prompt": "a", "chosen": "b"})", "has no `rejected`"},
+      {R"({"chosen": "b", "rejected": "c"})", "has no `prompt`"},
+      {R"({"prompt": "a", "chosen": "b", "rejected": "c", "score": 1})", "has the key `score`"},
+      {absl::StrCat(R"({"prompt": "a", "chosen": [)", b, R"(], "rejected": [)", c, "]}"),
+       "has a `prompt` that is no array of messages, and a `chosen` that is one"},
+      {absl::StrCat(R"({"chosen": [)", asked, ", ", b, R"(], "rejected": [)", asked, "]}"),
+       "has a `rejected` with nothing that an assistant says"},
+      {absl::StrCat(R"({"chosen": [)", asked, R"(, 5], "rejected": [)", asked, "]}"),
+       "has something else than an object in message 2 of `chosen`"}};
+  for (const auto& [line, message] : wrong) {
+    Write("a.jsonl", line + "\n");
+    EXPECT_TRUE(absl::StrContains(pairs({"--seq", "18"}), message)) << pairs({"--seq", "18"});
+  }
+}
+
+// What a killed run has left is removed, and what others have written is not.
+TEST_F(DataTest, WhatAKilledRunLeft) {
+  Write("a.jsonl", Line("a", "b"));
+  fs::create_directories(Path("out.unfinished/test"));
+  Write("out.unfinished/test/tokens.npy.unfinished", "half");
+  EXPECT_TRUE(absl::StartsWith(Chat("a.jsonl"), "1 row"));
+  EXPECT_FALSE(fs::exists(Path("out.unfinished")));
+  fs::create_directories(Path("other.unfinished/test"));
+  Write("other.unfinished/test/mine.txt", "mine");
+  EXPECT_TRUE(absl::StrContains(Chat("a.jsonl", {"--out", Path("other")}), "has `test/mine.txt`, which is nothing"));
+  EXPECT_TRUE(fs::exists(Path("other.unfinished/test/mine.txt")));
 }
 
 TEST_F(DataTest, TokenizeWritesNumbers) {

@@ -15,7 +15,7 @@
 namespace cleave::tools {
 namespace {
 
-constexpr int64_t kFactsVersion = 1;
+constexpr int64_t kFactsVersion = 2;
 
 constexpr std::pair<const char*, std::string DataFacts::*> kTexts[] = {
     {"digest", &DataFacts::digest},
@@ -26,7 +26,8 @@ constexpr std::pair<const char*, int64_t DataFacts::*> kNumbers[] = {
     {"seq", &DataFacts::seq},         {"rows", &DataFacts::rows},           {"samples", &DataFacts::samples},
     {"tokens", &DataFacts::tokens},   {"learned", &DataFacts::learned},     {"test_rows", &DataFacts::test_rows},
     {"skipped", &DataFacts::skipped}, {"truncated", &DataFacts::truncated}, {"dropped", &DataFacts::dropped},
-    {"split", &DataFacts::split},     {"unlearned", &DataFacts::unlearned}, {"passed_over", &DataFacts::passed_over}};
+    {"split", &DataFacts::split},     {"unlearned", &DataFacts::unlearned}, {"passed_over", &DataFacts::passed_over},
+    {"pairs", &DataFacts::pairs}};
 
 std::string PathIn(const std::string& folder) { return (std::filesystem::path(folder) / kFactsFile).string(); }
 
@@ -53,7 +54,8 @@ std::optional<Diagnostic> ReadFacts(const std::string& folder, DataFacts& facts)
   };
   const runtime::Result<std::vector<uint8_t>> bytes = runtime::ReadFile(PathIn(folder), int64_t{1} << 20);
   if (!bytes.ok()) {
-    return Error(Code::kE0636, bytes.error().message).Help("`cleave data chat` makes such a folder");
+    return Error(Code::kE0636, bytes.error().message)
+        .Help("`cleave data chat` and `cleave data pairs` make such folders");
   }
   const auto json = runtime::ParseJson(std::string(bytes.value().begin(), bytes.value().end()));
   if (!json.ok()) return wrong(json.error().message);
@@ -75,19 +77,20 @@ std::optional<Diagnostic> ReadFacts(const std::string& folder, DataFacts& facts)
 }
 
 std::string FactsText(const DataFacts& facts) {
-  const int64_t places = facts.rows * facts.seq;
+  const int64_t places = (facts.rows + facts.pairs) * facts.seq;
   std::string text = absl::StrFormat(
       "%s of %s tokens: %s, %s tokens, of which %.1f %% are learned; %.1f %% of the places are padding\n",
-      Plural(facts.rows, "row"), FormatCount(facts.seq), Plural(facts.samples, "sample"), FormatCount(facts.tokens),
-      Share(facts.learned, facts.tokens), Share(places - facts.tokens, places));
+      Plural(facts.rows, facts.pairs > 0 ? "pair" : "row"), FormatCount(facts.seq), Plural(facts.samples, "sample"),
+      FormatCount(facts.tokens), Share(facts.learned, facts.tokens), Share(places - facts.tokens, places));
   const auto line = [&](int64_t count, absl::string_view noun, absl::string_view what) {
     if (count > 0) absl::StrAppend(&text, Plural(count, noun), " ", what, "\n");
   };
-  line(facts.test_rows, "row", "for testing, in the folder `test`");
-  line(facts.truncated, "sample", "cut off at the end of a row (`--long` has other ways)");
-  line(facts.dropped, "sample", "left out: longer than a row");
-  line(facts.split, "sample", "split: longer than a row");
-  line(facts.unlearned, "sample", "left out: nothing within a row is learned");
+  line(facts.test_rows, facts.pairs > 0 ? "pair" : "row", "for testing, in the folder `test`");
+  const absl::string_view sample = facts.pairs > 0 ? "pair" : "sample";
+  line(facts.truncated, sample, "cut off at the end of a row (`--long` has other ways)");
+  line(facts.dropped, sample, "left out: longer than a row");
+  line(facts.split, sample, "split: longer than a row");
+  line(facts.unlearned, sample, "left out: nothing within a row is learned");
   line(facts.skipped, "line", "skipped: no sample");
   line(facts.passed_over, "special token", "written out within messages: text there, and no mark");
   return text;

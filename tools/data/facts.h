@@ -16,6 +16,7 @@ struct DataFacts {
   int64_t seq = 0;
   // Of the arrays beside the file.
   int64_t rows = 0, samples = 0, tokens = 0, learned = 0;
+  int64_t pairs = 0;  // Rows that are pairs of samples: all or none.
   // Of all that was read: also what is in the folder `test`.
   int64_t test_rows = 0;
   int64_t skipped = 0;    // Lines that are no sample.

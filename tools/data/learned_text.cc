@@ -19,9 +19,13 @@ class LearnedFinder {
     const size_t count = conversation_.messages.size();
     if (auto problem = Render(count, /*asks=*/false, whole)) return problem;
     if (auto problem = CheckAllAreWritten(whole.text)) return problem;
-    for (const runtime::MarkedRange& range : whole.generated) result.learned.push_back({range.begin, range.end});
+    size_t given = 0;
+    for (size_t i = 0; i < conversation_.given; ++i) given = std::max(given, EndOf(whole.text, i, 0));
+    for (const runtime::MarkedRange& range : whole.generated) {
+      if (range.begin >= given) result.learned.push_back({range.begin, range.end});
+    }
     if (!settings_.chat_template->has_generation()) {
-      for (size_t i = 0; i < count; ++i) {
+      for (size_t i = conversation_.given; i < count; ++i) {
         if (conversation_.messages[i].role != "assistant") continue;
         if (auto problem = FindMessage(i, whole.text, result.learned)) return problem;
       }

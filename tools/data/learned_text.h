@@ -34,11 +34,12 @@ struct RenderingSettings {
   int64_t most_steps = 25 * runtime::kMostTemplateSteps;
 };
 
-// What stands in `{% generation %}` is learned. A template without: for each message of the assistant what follows the
-// text that asks for it (the messages before, with add_generation_prompt; white space at its end may be missing), up to
-// where the text goes on with what depends on later messages: the end of the longest common beginning of the whole text
-// and the text up to this message, behind the message's own bytes, which does not end within a special token. White
-// space behind the last special token of it is the template's, and is not learned.
+// What stands in `{% generation %}` behind the messages that are given is learned. A template without: for each other
+// message of the assistant what follows the text that asks for it (the messages before, with add_generation_prompt;
+// white space at its end may be missing), up to where the text goes on with what depends on later messages: the end of
+// the longest common beginning of the whole text and the text up to this message, behind the message's own bytes, which
+// does not end within a special token. White space behind the last special token of it is the template's, and is not
+// learned.
 std::optional<RenderingProblem> RenderLearned(const Conversation& conversation, const RenderingSettings& settings,
                                               LearnedText& result);
 

@@ -12,7 +12,7 @@ struct DataOptions {
   std::string action;
   std::vector<std::string> sources;
   std::string tokenizer, out, error_format;
-  // chat
+  // chat and pairs
   int64_t seq = 0;
   std::string too_long = "truncate";
   double test = 0;
@@ -27,6 +27,8 @@ struct DataOptions {
   bool force = false;
   // show
   int64_t count = 3;
+
+  bool MakesPairs() const { return action == "pairs"; }
 };
 
 }  // namespace cleave::tools

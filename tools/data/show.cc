@@ -50,7 +50,7 @@ class Show {
           .Help(is_named ? "name that one with `--tokenizer`, or make the folder again"
                          : "its tokenizer.json has changed since: make the folder again");
     }
-    for (const char* const name : kArrays) {
+    for (const std::string& name : ArrayNames(facts_.pairs > 0)) {
       auto file = runtime::NpyFile::Open((std::filesystem::path(folder) / absl::StrCat(name, ".npy")).string());
       if (!file.ok()) return CannotShow(file.error().message);
       if (auto error =
@@ -69,11 +69,21 @@ class Show {
  private:
   std::optional<Diagnostic> ShowRow(int64_t row) {
     const auto seq = static_cast<size_t>(facts_.seq);
-    std::array<std::vector<int32_t>, std::size(kArrays)> arrays;
+    std::array<std::vector<int32_t>, 4> arrays;
     for (size_t i = 0; i < arrays.size(); ++i) {
       arrays[i].resize(seq);
       if (auto error = files_[i].ReadRun(row * facts_.seq, facts_.seq, arrays[i].data()))
         return CannotShow(error->message);
+    }
+    if (facts_.pairs > 0) {
+      for (const size_t side : {0, 2}) {
+        // Up to the last token that is learned.
+        size_t end = seq;
+        while (end > 0 && arrays[side + 1][end - 1] == kNoLabel) --end;
+        out_ << absl::StrFormat("--- pair %d, %s\n", row + 1, ArrayNames(true)[side]);
+        if (auto error = ShowDocument(arrays[side], arrays[side + 1], 0, std::min(end + 1, seq))) return error;
+      }
+      return std::nullopt;
     }
     const auto& [tokens, labels, documents, positions] = arrays;
     for (size_t begin = 0; begin < seq;) {

@@ -103,14 +103,15 @@ constexpr struct {
   const char* begin;
   size_t size;
   const char* name;
-} kOthers[] = {{"PAR1", 4, "a Parquet file"},
-               {"ARROW1", 6, "an Arrow file"},
-               {"\xFF\xFF\xFF\xFF", 4, "an Arrow stream"},
-               {"PK\x03\x04", 4, "a zip archive"},
-               {"BZh", 3, "compressed by bzip2"},
+  const char* loader;  // What Hugging Face's datasets calls a table of this kind; null for others.
+} kOthers[] = {{"PAR1", 4, "a Parquet file", "parquet"},
+               {"ARROW1", 6, "an Arrow file", "arrow"},
+               {"\xFF\xFF\xFF\xFF", 4, "an Arrow stream", "arrow"},
+               {"PK\x03\x04", 4, "a zip archive", nullptr},
+               {"BZh", 3, "compressed by bzip2", nullptr},
                {"\xFD"
                 "7zXZ",
-                5, "compressed by xz"}};
+                5, "compressed by xz", nullptr}};
 
 std::unique_ptr<Unpacker> UnpackerOf(const std::string& begin) {
   if (absl::StartsWith(begin, "\x1F\x8B")) return std::make_unique<GzipUnpacker>();
@@ -148,12 +149,11 @@ std::optional<Diagnostic> TextFile::Open(const std::string& path, std::unique_pt
   const std::string bytes(begin, static_cast<size_t>(std::max<ssize_t>(count, 0)));
   for (const auto& other : kOthers) {
     if (!absl::StartsWith(bytes, absl::string_view(other.begin, other.size))) continue;
-    const bool is_table = other.begin[0] == 'P' || other.begin[0] == 'A' || other.begin[0] == '\xFF';
     return file->Wrong(absl::StrCat("is ", other.name, ", which is not read"))
-        .Help(
-            is_table
-                ? "write its rows as one JSON object a line: with `datasets`, `load_dataset(…).to_json(\"data.jsonl\")`"
-                : "unpack it, or compress it by gzip or zstd");
+        .Help(other.loader == nullptr
+                  ? "unpack it, or compress it by gzip or zstd"
+                  : absl::StrCat("in Python, `datasets.load_dataset(\"", other.loader, "\", data_files=\"", path,
+                                 "\", split=\"train\").to_json(\"rows.jsonl\")` writes its rows as lines"));
   }
   file->unpacker_ = UnpackerOf(bytes);
   return std::nullopt;

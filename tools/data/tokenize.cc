@@ -246,7 +246,7 @@ class Documents {
 };
 
 Tokens TokensOf(const std::vector<DocumentPart>& parts, const TokenizerFolder& folder, const std::string& key,
-                int32_t end, Memory& memory) {
+                const std::vector<int32_t>& end, Memory& memory) {
   Tokens tokens;
   for (const DocumentPart& part : parts) {
     std::string text = part.text;
@@ -268,7 +268,7 @@ Tokens TokensOf(const std::vector<DocumentPart>& parts, const TokenizerFolder& f
     const std::vector<int32_t>& prefix = folder.tokenizer->prefix();
     if (part.is_begin) tokens.tokens.insert(tokens.tokens.end(), prefix.begin(), prefix.end());
     tokens.tokens.insert(tokens.tokens.end(), encoding.value().tokens.begin(), encoding.value().tokens.end());
-    if (part.is_end) tokens.tokens.push_back(end);
+    if (part.is_end) tokens.tokens.insert(tokens.tokens.end(), end.begin(), end.end());
     tokens.documents += part.is_end ? 1 : 0;
     tokens.passed_over += encoding.value().passed_over;
   }
@@ -291,10 +291,13 @@ std::optional<Diagnostic> ClearPlace(const std::string& prefix, bool force) {
   return std::nullopt;
 }
 
-std::optional<Diagnostic> FindEnd(const TokenizerFolder& folder, const std::string& name, int32_t& end) {
+// What stands behind each document: the token of this name, or what the tokenizer puts there, or its `eos_token`.
+std::optional<Diagnostic> FindEnd(const TokenizerFolder& folder, const std::string& name, std::vector<int32_t>& end) {
+  end = folder.tokenizer->suffix();
+  if (name.empty() && !end.empty()) return std::nullopt;
   const std::optional<int32_t> found = name.empty() ? folder.Special("eos_token") : folder.tokenizer->Find(name);
   if (found.has_value()) {
-    end = *found;
+    end = {*found};
     return std::nullopt;
   }
   if (!name.empty()) return Error(Code::kE0632, absl::StrCat(QuotedPath(folder.path), " has no token `", name, "`"));
@@ -307,7 +310,7 @@ std::optional<Diagnostic> FindEnd(const TokenizerFolder& folder, const std::stri
 std::optional<Diagnostic> TokenizeTexts(const DataOptions& options, std::ostream& out) {
   TokenizerFolder folder;
   if (auto error = OpenTokenizerFolder(options.tokenizer, folder)) return error;
-  int32_t end = 0;
+  std::vector<int32_t> end;
   if (auto error = FindEnd(folder, options.end, end)) return error;
   if (auto error = ClearPlace(options.out, options.force)) return error;
   const int64_t width = folder.tokenizer->size() <= 65536 ? 2 : 4;

@@ -60,6 +60,8 @@ class GenerationMaker {
       return Refuse({}, "its loss has no `cross_entropy` of logits, or several", "name the logits: --output NAME");
     }
     if (!KeepOutputs({logits}, module_, report_.diagnostics)) return false;
+    graph = ir::OfOneDocument(std::move(graph));
+    KeepLooks(module_);
     const ir::OpId value = graph.looks.front().value;
     const ir::TensorType type = graph.op(value).type;
     if (type.rank() != 3 || type.dtype != ir::DType::kF32) {

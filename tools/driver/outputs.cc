@@ -120,4 +120,10 @@ bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module
   return true;
 }
 
+void KeepLooks(frontend::Module& module) {
+  std::vector<ir::OpId> values;
+  for (const ir::Look& look : module.graph.looks) values.push_back(look.value);
+  KeepOnly(values, module);
+}
+
 }  // namespace cleave::tools

@@ -16,6 +16,9 @@ namespace cleave::tools {
 // dimension.
 bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module, Diagnostics& diagnostics);
 
+// Leaves in the module what its looks need. REQUIRES: it has neither loss nor metrics nor updates of states.
+void KeepLooks(frontend::Module& module);
+
 // Leaves out what only training has: updates of states, looks at gradients and at the optimizer's state, dropout, and
 // values that others take the place of (`while_training`).
 void ForgetTraining(frontend::Module& module);

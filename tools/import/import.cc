@@ -41,6 +41,8 @@ struct ImportOptions {
   std::string folder, out, name, error_format;
   std::vector<std::string> ignored;
   bool chat = false;
+  bool no_pack = false;
+  bool dpo = false;
   bool force = false;
 };
 
@@ -56,7 +58,13 @@ void AddOptions(CLI::App& app, ImportOptions& options) {
                           "A field of config.json that is not known and changes nothing; may be repeated")
                ->allow_extra_args(false),
            "FIELD");
-  app.add_flag("--chat", options.chat, "The model learns from conversations: what `cleave data chat` makes of them");
+  CLI::Option* const chat = app.add_flag("--chat", options.chat,
+                                         "The model learns from conversations: what `cleave data chat` makes of them");
+  app.add_flag("--no-pack", options.no_pack, "With --chat: one conversation a row (default: as many as fit)")
+      ->needs(chat);
+  app.add_flag("--dpo", options.dpo,
+               "The model learns which of two answers is preferred: what `cleave data pairs` makes of them")
+      ->excludes(chat);
   app.add_flag("--force", options.force, "Replace files that exist");
   SetValue(app.add_option("--error-format", options.error_format, "json: one object a line (default: text)"),
            "text|json");
@@ -99,10 +107,11 @@ class Import {
     origin_ = *std::move(origin);
     const std::optional<Generation> generation = ReadGeneration(origin_, diagnostics_);
     if (!generation.has_value()) return Report();
-    if (options_.chat && Holds(values_, "masked")) {
+    if ((options_.chat || options_.dpo) && Holds(values_, "masked")) {
       diagnostics_.Add(
           Error(Code::kE0616, absl::StrCat("a ", family_->title, " model does not answer"))
-              .Note("it says which tokens were masked, and `--chat` is for models that go on with a text"));
+              .Note(absl::StrCat("it says which tokens were masked, and `--", options_.dpo ? "dpo" : "chat",
+                                 "` is for models that go on with a text")));
       return Report();
     }
     Complete(*generation);
@@ -126,10 +135,14 @@ class Import {
     if (!folder.has_filename()) folder = folder.parent_path();
     name_ = options_.name.empty() ? FileNameOf(folder.filename().string(), family_->name) : options_.name;
     out_folder_ = options_.out.empty() ? name_ : options_.out;
+    const bool is_packed = options_.chat && !options_.no_pack;
+    values_["chat"] = options_.chat ? "true" : "";
+    values_["pairs"] = options_.dpo ? "true" : "";
+    values_["packed"] = is_packed ? "true" : "";
+    values_["no_pack"] = is_packed ? "" : " --no-pack";
     values_ = WithWhatFollows(*family_, std::move(values_));
     values_["file"] = name_;
     values_["source"] = ShellWord(folder.string());
-    values_["chat"] = options_.chat ? "true" : "";
     values_["tokenizer"] = FindFile(origin_, "tokenizer.json") != nullptr ? "true" : "";
     for (const std::string& word : generation.flags) absl::StrAppend(&values_["generation"], " ", ShellWord(word));
     values_["generation"];

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/check/check.h"
 #include "dsl/format/format.h"
 #include "dsl/parse/parse.h"
@@ -45,6 +46,11 @@ TemplateValues WithWhatFollows(const Family& family, TemplateValues values) {
   const bool is_scaled = Holds(values, "scaled");
   values["rotation"] = is_scaled ? "rotate" : "rope";
   values["frequencies"] = is_scaled ? "frequency" : "theta";
+  const bool is_packed = Holds(values, "packed");
+  values["attend"] = is_packed ? "attend_within" : "attend";
+  values["ranges"] = is_packed ? "first, end," : "";
+  values["generates"] = Holds(values, "masked") || Holds(values, "pairs") ? "" : "true";
+  values["rate"] = Holds(values, "pairs") ? "1e-6" : "2e-5";
   values["family"] = family.name;
   values["title"] = family.title;
   values["paper"] = family.paper;
@@ -60,7 +66,11 @@ int64_t HeadsOf(const TemplateValues& values) {
   return heads;
 }
 
-std::string ModelText(const Family& family, const TemplateValues& values) {
+std::string ModelText(const Family& family, TemplateValues values) {
+  // What models that go on with a text have in common.
+  for (const char* const part : {"inputs", "loss"}) {
+    values[part] = std::string(absl::StripSuffix(Filled(FamilyText(absl::StrCat(part, ".model")), values), "\n"));
+  }
   return absl::StrCat(Filled(FamilyText(absl::StrCat(family.model, ".model")), values),
                       Filled(FamilyText("train.model"), values));
 }

@@ -17,7 +17,7 @@ namespace cleave::tools {
 TemplateValues WithWhatFollows(const Family& family, TemplateValues values);
 
 // With the blocks `train` and `parallel`; not yet laid out. REQUIRES: WithWhatFollows gave `values`; the same below.
-std::string ModelText(const Family& family, const TemplateValues& values);
+std::string ModelText(const Family& family, TemplateValues values);
 
 // ModelText in the canonical layout.
 std::optional<std::string> LaidOutModel(const Family& family, const TemplateValues& values, SourceSet& sources,

@@ -153,6 +153,7 @@ OpDefinition DefineParameter() {
   definition.signature.push_back(OptionalAttribute(attribute::kFile, ""));
   definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
   definition.signature.push_back(OptionalAttribute(attribute::kTrained, true));
+  definition.signature.push_back(OptionalAttribute(attribute::kInParams, false));
   definition.signature.push_back({.name = "formula", .kind = ArgumentKind::kString, .internal = true});
   definition.signature.push_back(ResultArgument());
   definition.infer = InferParameter;

@@ -37,6 +37,7 @@ Bytes BytesWritten(const Program& program) {
   for (const Step& step : program.steps) {
     const Compute* compute = ComputeOf(step);
     if (compute == nullptr || (compute->kind != OpKind::kParameter && compute->kind != OpKind::kState)) continue;
+    if (compute->kind == OpKind::kParameter && compute->attributes.IsSet(attribute::kInParams)) continue;
     bytes += BytesWritten(program, compute->output, ranks);
   }
   return bytes;

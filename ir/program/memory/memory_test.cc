@@ -58,6 +58,13 @@ TEST(Memory, ACheckpointIsCopiedBesideTheValuesOrOnTheHost) {
   expected.peak = none.peak;
   expected.host += expected.checkpoint;
   EXPECT_EQ(PlanMemory(graph, program, {}, CheckpointCopy::kOnHost).use.prediction, expected);
+  // What a file has already is not written.
+  Graph in_file = graph;
+  for (Op& op : in_file.ops) {
+    if (op.kind == OpKind::kParameter) op.attributes.Set(attribute::kInParams, true);
+  }
+  EXPECT_EQ(PlanMemory(in_file, DataParallel(in_file, 2), {}, CheckpointCopy::kOnHost).use.prediction.checkpoint,
+            none.optimizer);
 }
 
 TEST(Memory, MoreRanksHoldLessOfTheBatch) {

@@ -184,6 +184,36 @@ TEST(DecodingTest, MeansOverPlacesLookAhead) {
   EXPECT_EQ(graph.op((*checked)->op).name, "add");
 }
 
+// A prompt is one document: what only divides rows into documents needs no prompt for it.
+TEST(DecodingTest, RowsAreOneDocument) {
+  LanguageModel model;
+  const OpId documents = model.Add(OpKind::kInput, {},
+                                   {{attribute::kShape, Shape{kBatch, kTime}},
+                                    {attribute::kDType, DType::kI32},
+                                    {attribute::kData, std::string("documents")}});
+  const OpId first = model.Add(OpKind::kRun, {documents});
+  const OpId end = model.Add(OpKind::kRun, {documents}, {{attribute::kReverse, true}});
+  const OpId scores =
+      model.Add(OpKind::kMatmul, {model.Heads(model.x), model.Heads(model.x)}, {{attribute::kTransposeB, true}});
+  const OpId seen = model.Add(OpKind::kRangeMask, {model.Add(OpKind::kCausalMask, {scores}), first, end});
+  const OpId mixed = model.Add(OpKind::kMatmul, {model.Add(OpKind::kSoftmax, {seen}), model.Heads(model.x)});
+  const OpId back = model.Add(OpKind::kTranspose, {mixed}, {{attribute::kPermutation, Ints{0, 2, 1, 3}}});
+  const OpId joined = model.Add(OpKind::kReshape, {back}, {{attribute::kShape, Ints{kBatch, kTime, kWidth}}});
+  // Places within documents, as those of a table.
+  const OpId place = model.Add(OpKind::kGather, {model.Parameter({kTime, kWidth}), first});
+  Graph graph = model.Finish(model.Add(OpKind::kAdd, {joined, place}));
+  ASSERT_TRUE(std::holds_alternative<DecodeProblem>(MakeDecoding(graph, model.Options())));
+  graph.looks = {{.kind = LookKind::kOutput, .value = model.Options().logits}};
+  const Graph one = OfOneDocument(graph);
+  ExpectRight(one, model);
+  // Numbers that count for something else are data.
+  const OpId other = model.Add(OpKind::kCast, {documents}, {{attribute::kDType, DType::kF32}});
+  Graph more = model.Finish(model.Add(
+      OpKind::kAdd, {joined, model.Add(OpKind::kReshape, {other}, {{attribute::kShape, Ints{kBatch, kTime, 1}}})}));
+  more.looks = {{.kind = LookKind::kOutput, .value = model.Options().logits}};
+  EXPECT_TRUE(std::holds_alternative<DecodeProblem>(MakeDecoding(OfOneDocument(more), model.Options())));
+}
+
 TEST(DecodingTest, OtherInputsAreRefused) {
   LanguageModel model;
   const OpId other =

@@ -1,5 +1,5 @@
 // Reading guide: FindTimes goes forward, Plan backward and Build forward again. PerPlace says whether an op can be
-// computed at the places of a step, and what it then reads.
+// computed at the places of a step, and what it then reads. OfOneDocument goes before all of it.
 #include "ir/transforms/decode/decode.h"
 
 #include <algorithm>
@@ -359,6 +359,42 @@ std::variant<Decoding, DecodeProblem> MakeDecoding(const Graph& graph, const Dec
     return DecodeProblem{options.tokens, "has sequences of one place, which leave nothing to generate"};
   }
   return Decoder(graph, options).Run();
+}
+
+Graph OfOneDocument(Graph graph) {
+  IdVector<OpId, char> is_needed(graph.ops.size(), 0), is_read_otherwise(graph.ops.size(), 0);
+  for (const Look& look : graph.looks) is_needed[look.value] = 1;
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.op(OpId(static_cast<int64_t>(i)));
+    if (is_needed[op.id] == 0) continue;
+    for (const OpId input : op.inputs) {
+      is_needed[input] = 1;
+      if (op.kind != OpKind::kRun) is_read_otherwise[input] = 1;
+    }
+  }
+  const auto is_run = [&](const Op& op) {
+    return op.kind == OpKind::kRun && graph.op(op.inputs[0]).kind == OpKind::kInput &&
+           is_read_otherwise[op.inputs[0]] == 0;
+  };
+  IdVector<OpId, std::optional<bool>> ends;  // For each op that is a run of documents: whether it gives ends.
+  IdVector<OpId, OpId> instead;
+  for (Op& op : graph.ops) {
+    for (OpId& input : op.inputs) input = instead[input];
+    instead.push_back(op.id);
+    ends.push_back(std::nullopt);
+    if (is_run(op)) {
+      const bool is_end = op.attributes.Get(attribute::kReverse);
+      ends[op.id] = is_end;
+      op.kind = OpKind::kConstant;
+      op.inputs.clear();
+      op.attributes = {{attribute::kShape, op.type.shape},
+                       {attribute::kDType, op.type.dtype},
+                       {attribute::kValue, is_end ? static_cast<double>(op.type.shape.back()) : 0.0}};
+    } else if (op.kind == OpKind::kRangeMask && ends[op.inputs[1]] == false && ends[op.inputs[2]] == true) {
+      instead[op.id] = op.inputs[0];
+    }
+  }
+  return graph;
 }
 
 }  // namespace cleave::ir

@@ -61,6 +61,11 @@ struct DecodeProblem {
 // training; tokens and logits are as above.
 std::variant<Decoding, DecodeProblem> MakeDecoding(const Graph& graph, const DecodeOptions& options);
 
+// The graph for rows that hold one document each, as a prompt is one: inputs of numbers of documents, which `run` alone
+// reads of all that the graph's looks need, have one run, from the first place of a row up to its end, and ranges of
+// keys from there up to its end are all keys. No op changes its place; those that nothing needs any more stay.
+Graph OfOneDocument(Graph graph);
+
 }  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TRANSFORMS_DECODE_DECODE_H_

@@ -73,7 +73,7 @@ Result<AddedToken> ReadAddedToken(const Json& json) {
 
 }  // namespace
 
-Result<std::vector<AddedToken>> ReadAddedTokens(const Json* json, const BpeModel& model) {
+Result<std::vector<AddedToken>> ReadAddedTokens(const Json* json, const TokenModel& model) {
   std::vector<AddedToken> tokens;
   if (json == nullptr) return tokens;
   if (json->kind != Json::Kind::kArray) return WrongTokenizer("has `added_tokens` that are not an array");

@@ -14,8 +14,8 @@
 
 #include "runtime/error/error.h"
 #include "runtime/json/json.h"
-#include "runtime/tokenizer/bpe/model.h"
 #include "runtime/tokenizer/bpe/normalizer.h"
+#include "runtime/tokenizer/bpe/token_model.h"
 #include "runtime/tokenizer/bpe/tokenizer_json.h"
 
 namespace cleave::runtime {
@@ -31,7 +31,7 @@ struct AddedToken {
 
 // The member `added_tokens`. An Error where a token is also the model's and has another number there, or must be a
 // single word. Null for none.
-Result<std::vector<AddedToken>> ReadAddedTokens(const Json* json, const BpeModel& model);
+Result<std::vector<AddedToken>> ReadAddedTokens(const Json* json, const TokenModel& model);
 
 // A part of a text: a token, or what lies between tokens.
 struct TextSection {

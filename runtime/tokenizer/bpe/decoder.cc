@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "runtime/tokenizer/bpe/byte_level.h"
@@ -17,6 +18,20 @@ std::string ByteOfFallback(const std::string& token) {
   const bool is_byte =
       token.size() == 6 && token.compare(0, 3, "<0x") == 0 && token[5] == '>' && is_hexadecimal(3) && is_hexadecimal(4);
   return is_byte ? std::string(1, static_cast<char>(std::stoi(token.substr(3, 2), nullptr, 16))) : token;
+}
+
+// Without spaces where English has none: these one after another.
+std::string Cleaned(std::string text) {
+  static constexpr std::pair<const char*, const char*> kClean[] = {
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [from, to] : kClean) {
+    const std::string_view old = from;
+    for (size_t at = text.find(old); at < text.size(); at = text.find(old, at + std::string_view(to).size())) {
+      text.replace(at, old.size(), to);
+    }
+  }
+  return text;
 }
 
 }  // namespace
@@ -64,6 +79,7 @@ std::optional<Error> Decoder::Append(const Json& json) {
   }
   if (type.value() == "Replace") return AppendReplace(fields);
   if (type.value() == "Metaspace") return AppendMetaspace(fields);
+  if (type.value() == "WordPiece") return AppendWordPiece(fields);
   return WrongTokenizer("has " + fields.what() + ", which is not supported");
 }
 
@@ -114,6 +130,16 @@ std::optional<Error> Decoder::AppendMetaspace(const Fields& fields) {
   return std::nullopt;
 }
 
+std::optional<Error> Decoder::AppendWordPiece(const Fields& fields) {
+  if (auto error = fields.Only({"type", "prefix", "cleanup"})) return error;
+  const Result<std::string> prefix = fields.String("prefix");
+  if (!prefix.ok()) return prefix.error();
+  const Result<bool> is_clean = fields.Bool("cleanup");
+  if (!is_clean.ok()) return is_clean.error();
+  steps_.emplace_back(Words{prefix.value(), is_clean.value()});
+  return std::nullopt;
+}
+
 Result<std::string> Decoder::Bytes(std::string token, bool is_first) const {
   for (const Step& step : steps_) {
     if (std::holds_alternative<Characters>(step)) {
@@ -125,6 +151,10 @@ Result<std::string> Decoder::Bytes(std::string token, bool is_first) const {
       Result<std::string> text = ReplaceAll(replaced->pattern, replaced->content, token);
       if (!text.ok()) return text.error();
       token = std::move(text.value());
+    } else if (const auto* words = std::get_if<Words>(&step)) {
+      const bool goes_on = !is_first && token.compare(0, words->prefix.size(), words->prefix) == 0;
+      token = goes_on ? token.substr(words->prefix.size()) : is_first ? token : " " + token;
+      if (words->is_clean) token = Cleaned(std::move(token));
     } else if (const auto* stripped = std::get_if<Stripped>(&step)) {
       const size_t bytes = stripped->content.size();
       const int64_t most = stripped->only_of_first && !is_first ? 0 : stripped->most;

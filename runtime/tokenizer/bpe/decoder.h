@@ -18,7 +18,7 @@
 
 namespace cleave::runtime {
 
-// The types ByteLevel, Replace, ByteFallback, Fuse, Strip, Metaspace, and Sequence of them.
+// The types ByteLevel, Replace, ByteFallback, Fuse, Strip, Metaspace, WordPiece, and Sequence of them.
 class Decoder {
  public:
   static Result<Decoder> Read(const Json* json);  // Null is an Error.
@@ -42,9 +42,15 @@ class Decoder {
     int64_t most;
     bool only_of_first;
   };
+  // A token that goes on with a word begins with this, which goes away; a space comes before other tokens. `is_clean`:
+  // none before signs of punctuation, nor within some words of English.
+  struct Words {
+    std::string prefix;
+    bool is_clean;
+  };
   // Tokens are taken for one from here on.
   struct Fused {};
-  using Step = std::variant<Characters, Fallback, Replaced, Stripped, Fused>;
+  using Step = std::variant<Characters, Fallback, Replaced, Stripped, Words, Fused>;
 
   template <typename Kind>
   bool Has() const;
@@ -53,6 +59,7 @@ class Decoder {
   std::optional<Error> AppendReplace(const Fields& fields);
   std::optional<Error> AppendStrip(const Fields& fields);
   std::optional<Error> AppendMetaspace(const Fields& fields);
+  std::optional<Error> AppendWordPiece(const Fields& fields);
 
   std::vector<Step> steps_;
 };

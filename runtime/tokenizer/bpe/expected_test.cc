@@ -14,8 +14,8 @@ constexpr char kFolder[] = "runtime/tokenizer/bpe/testdata/";
 
 using Tokens = std::vector<int32_t>;
 
-std::unique_ptr<Tokenizer> Open(const std::string& name) {
-  Result<std::unique_ptr<Tokenizer>> tokenizer = OpenTokenizerJson(kFolder + name + ".json");
+std::unique_ptr<TextTokenizer> Open(const std::string& name) {
+  Result<std::unique_ptr<TextTokenizer>> tokenizer = OpenTextTokenizer(kFolder + name + ".json");
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   return tokenizer.ok() ? std::move(tokenizer.value()) : nullptr;
 }
@@ -23,17 +23,18 @@ std::unique_ptr<Tokenizer> Open(const std::string& name) {
 TEST(Expected, TokensAndTextsAreThoseOfTheReferenceImplementation) {
   const std::vector<uint8_t> bytes = ReadFile(std::string(kFolder) + "expected.json").value();
   const Json cases = ParseJson(std::string(bytes.begin(), bytes.end())).value();
-  std::map<std::string, std::unique_ptr<Tokenizer>> tokenizers;
+  std::map<std::string, std::unique_ptr<TextTokenizer>> tokenizers;
   for (const Json& item : cases.items) {
     const std::string& name = item.items[0].text;
     const std::string& text = item.items[1].text;
-    std::unique_ptr<Tokenizer>& tokenizer = tokenizers[name];
+    std::unique_ptr<TextTokenizer>& tokenizer = tokenizers[name];
     if (tokenizer == nullptr) tokenizer = Open(name);
     ASSERT_NE(tokenizer, nullptr);
     Tokens expected;
     for (const Json& token : item.items[2].items) expected.push_back(static_cast<int32_t>(*JsonInteger(token)));
-    const Result<Tokens> tokens = tokenizer->Encode(text);
+    Result<Tokens> tokens = tokenizer->Encode(text);
     ASSERT_TRUE(tokens.ok()) << tokens.error().message;
+    tokens.value().insert(tokens.value().end(), tokenizer->suffix().begin(), tokenizer->suffix().end());
     EXPECT_EQ(tokens.value(), expected) << name << ": " << text;
     // The reference puts U+FFFD where bytes are no character, as before a token in the middle of one.
     const std::string& decoded = item.items[3].text;
@@ -41,12 +42,12 @@ TEST(Expected, TokensAndTextsAreThoseOfTheReferenceImplementation) {
       EXPECT_EQ(Decode(*tokenizer, expected).value(), decoded) << name;
     }
   }
-  EXPECT_EQ(tokenizers.size(), 6u);
+  EXPECT_EQ(tokenizers.size(), 8u);
 }
 
 TEST(Expected, BytesComeAsTheirTokensDo) {
   for (const char* name : {"byte_level", "split_by_regex", "sentencepiece"}) {
-    const std::unique_ptr<Tokenizer> tokenizer = Open(name);
+    const std::unique_ptr<TextTokenizer> tokenizer = Open(name);
     const std::string text = "h\u00e9 \U0001F600\U00020000x";
     const Tokens tokens = tokenizer->Encode(text).value();
     Detokenizer detokenizer(*tokenizer);
@@ -63,7 +64,7 @@ TEST(Expected, BytesComeAsTheirTokensDo) {
 }
 
 TEST(Expected, OnlyTheFirstTokenLosesItsSpace) {
-  const std::unique_ptr<Tokenizer> tokenizer = Open("sentencepiece");
+  const std::unique_ptr<TextTokenizer> tokenizer = Open("sentencepiece");
   const int32_t begin = *tokenizer->Find("<s>");
   const int32_t space_a = *tokenizer->Find("\u2581a");
   EXPECT_TRUE(tokenizer->IsSpecial(begin));
@@ -74,8 +75,15 @@ TEST(Expected, OnlyTheFirstTokenLosesItsSpace) {
   EXPECT_EQ(Decode(*tokenizer, {begin, space_a, begin, space_a}).value(), "a a");
 }
 
+TEST(Expected, TextsThatGoOnHaveNoTokenBehindThem) {
+  EXPECT_EQ(OpenTokenizerJson(kFolder + std::string("unigram.json")).error().message,
+            Format("the tokenizer `%sunigram.json` puts `</s>` behind every text, which has no end where it goes on", kFolder));
+  EXPECT_EQ(Open("word_piece")->prefix(), Tokens{2});
+  EXPECT_EQ(Open("word_piece")->suffix(), Tokens{3});
+}
+
 TEST(Expected, NumbersThatAreNoTokens) {
-  const std::unique_ptr<Tokenizer> tokenizer = Open("byte_level");
+  const std::unique_ptr<TextTokenizer> tokenizer = Open("byte_level");
   EXPECT_EQ(tokenizer->size(), 500);
   for (const int32_t token : {-1, 500, INT32_MAX, INT32_MIN}) {
     EXPECT_EQ(Decode(*tokenizer, {token}).error().message,
@@ -95,8 +103,8 @@ TEST(Expected, TextsThatAreNotUtf8) {
 
 // Time that is quadratic in the length would be noticed: by the limit of the test.
 TEST(Expected, LongWords) {
-  for (const char* name : {"byte_level", "split_by_regex", "sentencepiece", "metaspace", "composed"}) {
-    const std::unique_ptr<Tokenizer> tokenizer = Open(name);
+  for (const char* name : {"byte_level", "split_by_regex", "sentencepiece", "metaspace", "composed", "unigram"}) {
+    const std::unique_ptr<TextTokenizer> tokenizer = Open(name);
     std::string word;
     while (word.size() < 400000) word += "thethenandkingslord";
     EXPECT_EQ(Decode(*tokenizer, tokenizer->Encode(word).value()).value(), word);

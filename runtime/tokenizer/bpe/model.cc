@@ -1,6 +1,5 @@
 #include "runtime/tokenizer/bpe/model.h"
 
-#include <algorithm>
 #include <cinttypes>
 #include <utility>
 
@@ -11,10 +10,6 @@ namespace cleave::runtime {
 namespace {
 
 std::optional<Error> CheckMembers(const Fields& fields) {
-  // Files from before there was a `type` are of this kind if they have merges.
-  const Result<std::string> type = fields.String("type", fields.Find("merges") == nullptr ? "none" : "BPE");
-  if (!type.ok()) return type.error();
-  if (type.value() != "BPE") return fields.NotSupported("type", type.value());
   if (auto error = fields.Only({"type", "vocab", "merges", "dropout", "unk_token", "continuing_subword_prefix",
                                 "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges"})) {
     return error;
@@ -32,48 +27,21 @@ std::optional<Error> CheckMembers(const Fields& fields) {
   return std::nullopt;
 }
 
-// "U+00E9 (`é`)"
-std::string CharacterText(const std::string& character) {
-  size_t at = 0;
-  return Format("U+%04" PRIX32 " (`%s`)", ReadUtf8(character, at), JsonEscaped(character).c_str());
-}
-
 }  // namespace
 
-Result<BpeModel> BpeModel::Read(const Json& json) {
-  const Fields fields(json, "the model");
-  if (auto error = CheckMembers(fields)) return *error;
-  BpeModel model;
-  const Result<bool> takes_whole_pieces = fields.Bool("ignore_merges", false);
-  if (!takes_whole_pieces.ok()) return takes_whole_pieces.error();
-  model.takes_whole_pieces_ = takes_whole_pieces.value();
-  if (auto error = model.ReadVocabulary(fields)) return *error;
-  if (auto error = model.ReadMerges(fields)) return *error;
-  if (auto error = model.ReadUnknown(fields)) return *error;
-  return model;
-}
-
-std::optional<int32_t> BpeModel::Find(const std::string& token) const {
-  const auto found = vocabulary_.find(token);
-  if (found == vocabulary_.end()) return std::nullopt;
-  return found->second;
-}
-
-std::optional<Error> BpeModel::ReadVocabulary(const Fields& fields) {
-  const Json* const vocabulary = fields.Find("vocab");
-  if (vocabulary == nullptr || vocabulary->kind != Json::Kind::kObject) {
-    return WrongTokenizer("has a model without `vocab`, an object");
+std::optional<Error> BpeModel::ReadFrom(const Fields& fields) {
+  if (auto error = CheckMembers(fields)) return error;
+  for (const auto& [name, flag] : {std::pair("ignore_merges", &takes_whole_pieces_), {"fuse_unk", &joins_unknown_}}) {
+    const Result<bool> value = fields.Bool(name, false);
+    if (!value.ok()) return value.error();
+    *flag = value.value();
   }
-  vocabulary_.reserve(vocabulary->members.size());
-  for (const auto& [token, number] : vocabulary->members) {
-    const std::optional<int64_t> id = JsonInteger(number);
-    if (!id.has_value() || *id < 0 || *id >= kMostTokens) {
-      return WrongTokenizer(Format("has the token `%s` with a number that is none from 0 up to %" PRId64,
-                                   JsonEscaped(token).c_str(), kMostTokens));
-    }
-    vocabulary_[token] = static_cast<int32_t>(*id);
+  if (auto error = ReadVocabulary(fields)) return error;
+  if (auto error = ReadMerges(fields)) return error;
+  if (fields.Find("unk_token") != nullptr) {
+    if (auto error = ReadUnknown(fields)) return error;
   }
-  return std::nullopt;
+  return ReadBytes(fields);
 }
 
 std::optional<Error> BpeModel::ReadMerges(const Fields& fields) {
@@ -107,29 +75,6 @@ std::optional<Error> BpeModel::AddMerge(const std::string& left, const std::stri
   return std::nullopt;
 }
 
-std::optional<Error> BpeModel::ReadUnknown(const Fields& fields) {
-  const Result<bool> joins_unknown = fields.Bool("fuse_unk", false);
-  if (!joins_unknown.ok()) return joins_unknown.error();
-  joins_unknown_ = joins_unknown.value();
-  if (fields.Find("unk_token") != nullptr) {
-    const Result<std::string> name = fields.String("unk_token");
-    if (!name.ok()) return name.error();
-    unknown_ = Find(name.value());
-    if (!unknown_.has_value()) {
-      return WrongTokenizer(Format("has the `unk_token` `%s`, but no such token", JsonEscaped(name.value()).c_str()));
-    }
-  }
-  const Result<bool> has_bytes = fields.Bool("byte_fallback", false);
-  if (!has_bytes.ok()) return has_bytes.error();
-  for (int byte = 0; has_bytes.value() && byte < 256; ++byte) {
-    const std::string name = Format("<0x%02X>", byte);
-    const std::optional<int32_t> token = Find(name);
-    if (!token.has_value()) return WrongTokenizer("has `byte_fallback`, but no token `" + name + "`");
-    tokens_of_bytes_.push_back(*token);
-  }
-  return std::nullopt;
-}
-
 std::optional<Error> BpeModel::AppendCharacters(const std::string& piece, bool has_bytes,
                                                 std::vector<SizedToken>& tokens) const {
   bool was_unknown = false;
@@ -138,23 +83,10 @@ std::optional<Error> BpeModel::AppendCharacters(const std::string& piece, bool h
     ReadUtf8(piece, at);
     const std::string character = piece.substr(begin, at - begin);
     const std::optional<int32_t> token = Find(character);
-    const auto size = has_bytes ? 1 : static_cast<uint32_t>(character.size());
     if (token.has_value()) {
-      tokens.push_back({*token, size});
-    } else if (!tokens_of_bytes_.empty()) {
-      // The sizes of the bytes are together that of the character.
-      uint32_t left = size;
-      for (const char byte : character) {
-        const uint32_t own = std::min<uint32_t>(left, 1);
-        tokens.push_back({tokens_of_bytes_[static_cast<unsigned char>(byte)], own});
-        left -= own;
-      }
-    } else if (!unknown_.has_value()) {
-      return WrongTokenizer("has no token for the character " + CharacterText(character));
-    } else if (!was_unknown || !joins_unknown_) {
-      tokens.push_back({*unknown_, size});
-    } else {
-      tokens.back().size += size;
+      tokens.push_back({*token, SizeOf(character, has_bytes)});
+    } else if (auto error = AppendUnknown(character, has_bytes, was_unknown && joins_unknown_, tokens)) {
+      return error;
     }
     was_unknown = !token.has_value();
   }
@@ -166,10 +98,7 @@ std::optional<Error> BpeModel::Tokenize(const std::string& piece, bool has_bytes
   std::vector<SizedToken> characters;
   if (takes_whole_pieces_) {
     if (const std::optional<int32_t> whole = Find(piece)) {
-      const auto is_start = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
-      const auto characters_of_it = std::count_if(piece.begin(), piece.end(), is_start);
-      tokens.push_back(
-          {*whole, static_cast<uint32_t>(has_bytes ? characters_of_it : static_cast<int64_t>(piece.size()))});
+      tokens.push_back({*whole, SizeOf(piece, has_bytes)});
       return std::nullopt;
     }
   }

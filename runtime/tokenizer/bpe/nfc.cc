@@ -1,11 +1,13 @@
 // Every character is taken apart, marks are put into their order by class, and what belongs together is joined again.
-// A text of n characters takes O(n log n). Start reading at ComposedText.
+// A text of n characters takes O(n log n). Start reading at ComposedText;
+// DecomposedText leaves out the last step.
 #include "runtime/tokenizer/bpe/nfc.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,7 +18,7 @@ namespace cleave::runtime {
 namespace {
 
 // No text that has only characters below this one changes.
-constexpr uint32_t kFirstMark = 0x300;
+constexpr uint32_t kFirstDecomposed = 0xC0;
 
 // Hangul syllables follow each other by leading consonant, vowel and trailing consonant, which may be none.
 constexpr uint32_t kSyllables = 0xAC00;
@@ -110,9 +112,8 @@ Characters ComposedOf(const Characters& characters) {
   return composed;
 }
 
-}  // namespace
-
-std::string ComposedText(const std::string& text) {
+// Taken apart, with marks in order; nothing where no character of the text could change.
+std::optional<Characters> Decomposed(const std::string& text) {
   Characters characters;
   uint32_t largest = 0;
   for (size_t at = 0; at < text.size();) {
@@ -120,11 +121,27 @@ std::string ComposedText(const std::string& text) {
     largest = std::max(largest, point);
     AppendDecomposed(point, characters);
   }
-  if (largest < kFirstMark) return text;
+  if (largest < kFirstDecomposed) return std::nullopt;
   SortMarks(characters);
-  std::string composed;
-  for (const uint32_t point : ComposedOf(characters)) AppendUtf8(point, composed);
-  return composed;
+  return characters;
+}
+
+std::string TextOf(const Characters& characters) {
+  std::string text;
+  for (const uint32_t point : characters) AppendUtf8(point, text);
+  return text;
+}
+
+}  // namespace
+
+std::string ComposedText(const std::string& text) {
+  const std::optional<Characters> characters = Decomposed(text);
+  return characters.has_value() ? TextOf(ComposedOf(*characters)) : text;
+}
+
+std::string DecomposedText(const std::string& text) {
+  const std::optional<Characters> characters = Decomposed(text);
+  return characters.has_value() ? TextOf(*characters) : text;
 }
 
 }  // namespace cleave::runtime

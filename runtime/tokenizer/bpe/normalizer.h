@@ -9,11 +9,14 @@
 
 #include "runtime/error/error.h"
 #include "runtime/json/json.h"
+#include "runtime/tokenizer/bpe/charsmap.h"
+#include "runtime/tokenizer/bpe/fields.h"
 #include "runtime/tokenizer/pcre2/regex.h"
 
 namespace cleave::runtime {
 
-// The types Prepend, Replace, NFC, and Sequence of them.
+// The types Prepend, Replace, NFC, NFD, Lowercase, StripAccents, Strip, BertNormalizer, Precompiled, and Sequence of
+// them.
 class Normalizer {
  public:
   static Result<Normalizer> Read(const Json* json);  // Null for none.
@@ -29,11 +32,17 @@ class Normalizer {
     Regex pattern;
     std::string content;
   };
-  // Normalization Form C.
-  struct Composed {};
-  using Step = std::variant<Prepended, Replaced, Composed>;
+  // Puts a space before and behind each match.
+  struct Spaced {
+    Regex pattern;
+  };
+  using Changed = std::string (*)(const std::string& text);  // Normalization Form C, and the like.
+  using Step = std::variant<Prepended, Replaced, Spaced, Changed, Charsmap>;
 
   std::optional<Error> Append(const Json& json);
+  std::optional<Error> AppendBert(const Fields& fields);
+  std::optional<Error> AppendStrip(const Fields& fields);
+  std::optional<Error> AppendReplaced(const char* expression, const char* content);
 
   std::vector<Step> steps_;
 };

@@ -12,6 +12,14 @@ namespace {
 // it, and white space.
 constexpr char kWordsOfGpt2[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
+constexpr char kSpaces[] = "\\s";
+// Also characters of ASCII that Unicode counts among symbols.
+constexpr char kPunctuation[] = "[!-/:-@\\[-`{-~\\p{P}]";
+// What many libraries call \w and its opposite, but for white space.
+constexpr char kWordsAndOthers[] =
+    "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]+|[^\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}\\s]"
+    "+";
+
 }  // namespace
 
 Result<PreTokenizer> PreTokenizer::Read(const Json* json) {
@@ -32,6 +40,13 @@ std::optional<Error> PreTokenizer::Append(const Json& json) {
   if (type.value() == "Split") return AppendSplit(fields);
   if (type.value() == "Digits") return AppendDigits(fields);
   if (type.value() == "Metaspace") return AppendMetaspace(fields);
+  if (type.value() == "Punctuation") return AppendPunctuation(fields);
+  if (type.value() == "Whitespace" || type.value() == "WhitespaceSplit" || type.value() == "BertPreTokenizer") {
+    if (auto error = fields.Only({"type"})) return error;
+    if (type.value() == "Whitespace") return AppendPattern(kWordsAndOthers, Behavior::kRemoved, /*is_inverted=*/true);
+    if (auto error = AppendPattern(kSpaces, Behavior::kRemoved)) return error;
+    return type.value() == "WhitespaceSplit" ? std::nullopt : AppendPattern(kPunctuation, Behavior::kIsolated);
+  }
   if (type.value() != "Sequence") return WrongTokenizer("has " + fields.what() + ", which is not supported");
   if (auto error = fields.Only({"type", "pretokenizers"})) return error;
   const Result<const std::vector<Json>*> steps = fields.Array("pretokenizers");
@@ -51,9 +66,7 @@ std::optional<Error> PreTokenizer::AppendByteLevel(const Fields& fields) {
   if (!uses_regex.ok()) return uses_regex.error();
   if (adds_space.value()) steps_.emplace_back(Prefix{" ", false});
   if (uses_regex.value()) {
-    const Result<Regex> words = Regex::Compile(kWordsOfGpt2);
-    if (!words.ok()) return words.error();
-    steps_.emplace_back(Split{words.value(), Behavior::kIsolated, false});
+    if (auto error = AppendPattern(kWordsOfGpt2, Behavior::kIsolated)) return error;
   }
   steps_.emplace_back(Bytes{});
   return std::nullopt;
@@ -65,6 +78,13 @@ std::optional<Error> PreTokenizer::AppendSplit(const Fields& fields) {
   if (!pattern.ok()) return pattern.error();
   const Result<bool> is_inverted = fields.Bool("invert", false);
   if (!is_inverted.ok()) return is_inverted.error();
+  const Result<Behavior> behavior = ReadBehavior(fields);
+  if (!behavior.ok()) return behavior.error();
+  steps_.emplace_back(Split{pattern.value(), behavior.value(), is_inverted.value()});
+  return std::nullopt;
+}
+
+Result<PreTokenizer::Behavior> PreTokenizer::ReadBehavior(const Fields& fields) {
   const Result<std::string> name = fields.String("behavior");
   if (!name.ok()) return name.error();
   static constexpr std::pair<const char*, Behavior> kBehaviors[] = {
@@ -75,22 +95,29 @@ std::optional<Error> PreTokenizer::AppendSplit(const Fields& fields) {
       {"Contiguous", Behavior::kContiguous},
   };
   for (const auto& [known, behavior] : kBehaviors) {
-    if (name.value() != known) continue;
-    steps_.emplace_back(Split{pattern.value(), behavior, is_inverted.value()});
-    return std::nullopt;
+    if (name.value() == known) return behavior;
   }
   return fields.NotSupported("behavior", name.value());
+}
+
+std::optional<Error> PreTokenizer::AppendPunctuation(const Fields& fields) {
+  if (auto error = fields.Only({"type", "behavior"})) return error;
+  const Result<Behavior> behavior = fields.Find("behavior") == nullptr ? Behavior::kIsolated : ReadBehavior(fields);
+  return behavior.ok() ? AppendPattern(kPunctuation, behavior.value()) : behavior.error();
+}
+
+std::optional<Error> PreTokenizer::AppendPattern(const char* expression, Behavior behavior, bool is_inverted) {
+  const Result<Regex> pattern = Regex::Compile(expression);
+  if (!pattern.ok()) return pattern.error();
+  steps_.emplace_back(Split{pattern.value(), behavior, is_inverted});
+  return std::nullopt;
 }
 
 std::optional<Error> PreTokenizer::AppendDigits(const Fields& fields) {
   if (auto error = fields.Only({"type", "individual_digits"})) return error;
   const Result<bool> are_individual = fields.Bool("individual_digits", false);
   if (!are_individual.ok()) return are_individual.error();
-  const Result<Regex> digit = Regex::Compile("\\p{N}");
-  if (!digit.ok()) return digit.error();
-  steps_.emplace_back(
-      Split{digit.value(), are_individual.value() ? Behavior::kIsolated : Behavior::kContiguous, false});
-  return std::nullopt;
+  return AppendPattern("\\p{N}", are_individual.value() ? Behavior::kIsolated : Behavior::kContiguous);
 }
 
 std::optional<Error> PreTokenizer::AppendMetaspace(const Fields& fields) {

@@ -21,7 +21,8 @@ struct TextPiece {
 
 using TextPieces = std::vector<TextPiece>;
 
-// The types ByteLevel, Split, Digits, Metaspace, and Sequence of them.
+// The types ByteLevel, Split, Digits, Metaspace, BertPreTokenizer, Whitespace, WhitespaceSplit, Punctuation, and
+// Sequence of them.
 class PreTokenizer {
  public:
   static Result<PreTokenizer> Read(const Json* json);  // Null for none.
@@ -70,6 +71,9 @@ class PreTokenizer {
   std::optional<Error> AppendByteLevel(const Fields& fields);
   std::optional<Error> AppendSplit(const Fields& fields);
   std::optional<Error> AppendDigits(const Fields& fields);
+  std::optional<Error> AppendPunctuation(const Fields& fields);
+  static Result<Behavior> ReadBehavior(const Fields& fields);
+  std::optional<Error> AppendPattern(const char* expression, Behavior behavior, bool is_inverted = false);
   std::optional<Error> AppendMetaspace(const Fields& fields);
 
   std::vector<Step> steps_;

@@ -63,7 +63,14 @@ struct Case {
 
 TEST(Refused, Models) {
   for (const Case& wrong : {
-           Case{R"("type":"Unigram")", "has `Unigram` as the `type` of the model, which is not supported"},
+           Case{R"("type":"WordLevel")", "has `WordLevel` as the `type` of the model, which is not supported"},
+           Case{R"("type":"Unigram")", "has no `vocab` in the model"},
+           Case{R"("type":"Unigram","vocab":[["a",0],["b"]])",
+                "has a token 1 in `vocab` of the model that is no text with a score"},
+           Case{R"("type":"Unigram","vocab":[["a",0]],"unk_id":1)",
+                "has `1` as the `unk_id` of the model, which is not supported"},
+           Case{R"("type":"WordPiece","vocab":{"a":0})", "has no `unk_token` in the model"},
+           Case{R"("type":"WordPiece","vocab":{"a":0},"unk_token":"a")", "has no `max_input_chars_per_word` in the model"},
            Case{R"("type":"BPE")", "has a model without `vocab`, an object"},
            Case{R"("vocab":{"a":0})", "has `none` as the `type` of the model, which is not supported"},
            Case{R"("type":"BPE","vocab":{"a":0})", "has no `merges` in the model"},
@@ -97,15 +104,17 @@ TEST(Refused, Models) {
 TEST(Refused, Steps) {
   for (const Case& wrong : {
            Case{R"("normalizer":{"type":"NFKC"})", "has the normalizer `NFKC`, which is not supported"},
-           Case{R"("normalizer":{"type":"Sequence","normalizers":[{"type":"Lowercase"}]})",
-                "has the normalizer `Lowercase`, which is not supported"},
+           Case{R"("normalizer":{"type":"Sequence","normalizers":[{"type":"Nmt"}]})",
+                "has the normalizer `Nmt`, which is not supported"},
+           Case{R"("normalizer":{"type":"Precompiled","precompiled_charsmap":"AAAA"})",
+                "has a `precompiled_charsmap` that is damaged"},
            Case{R"("normalizer":{"type":"Prepend"})", "has no `prepend` in the normalizer `Prepend`"},
            Case{R"("normalizer":{"type":"NFC","more":1})",
                 "has `more` in the normalizer `NFC`, which is not supported"},
            Case{R"("normalizer":{"type":"Replace","pattern":{"Regex":"^a"},"content":""})",
                 "has the regular expression `^a`, of which `^`, at byte 0, is not supported"},
-           Case{R"("pre_tokenizer":{"type":"Whitespace"})",
-                "has the pre_tokenizer `Whitespace`, which is not supported"},
+           Case{R"("pre_tokenizer":{"type":"UnicodeScripts"})",
+                "has the pre_tokenizer `UnicodeScripts`, which is not supported"},
            Case{R"("pre_tokenizer":{"type":"ByteLevel","add_prefix_space":1})",
                 "has a `add_prefix_space` in the pre_tokenizer `ByteLevel` that is not true or false"},
            Case{R"("pre_tokenizer":{"type":"Split","pattern":{"String":" "},"behavior":"Odd"})",
@@ -114,11 +123,10 @@ TEST(Refused, Steps) {
                 "has `Glob` in the pattern of the pre_tokenizer `Split`, which is not supported"},
            Case{R"("pre_tokenizer":{"type":"Metaspace","replacement":"_","prepend_scheme":"last"})",
                 "has `last` as the `prepend_scheme` of the pre_tokenizer `Metaspace`, which is not supported"},
-           Case{R"("post_processor":{"type":"BertProcessing"})",
-                "has the post_processor `BertProcessing`, which is not supported"},
-           Case{R"("post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},)"
-                R"({"SpecialToken":{"id":"</s>"}}]})",
-                "has `</s>` behind the text in the post_processor `TemplateProcessing`, which is not supported"},
+           Case{R"("post_processor":{"type":"BertProcessing","cls":["a",0],"sep":["b"]})",
+                "has a `sep` in the post_processor `BertProcessing` that is no token"},
+           Case{R"("post_processor":{"type":"BertProcessing","cls":["a",0],"sep":["b",9]})",
+                "has token 9 behind every text, but no such token"},
            Case{R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>"}}]})",
                 "has `<s>` in the post_processor `TemplateProcessing`, but not in its `special_tokens`"},
            Case{R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"s"}},)"
@@ -151,7 +159,7 @@ TEST(Refused, AddedTokens) {
 TEST(Refused, Decoders) {
   EXPECT_EQ(Mistake(FileWith("", kModel, "null")), "has no `decoder`, so its tokens cannot become text");
   for (const Case& wrong : {
-           Case{R"({"type":"WordPiece"})", "has the decoder `WordPiece`, which is not supported"},
+           Case{R"({"type":"CTC"})", "has the decoder `CTC`, which is not supported"},
            Case{R"({"type":"Strip","content":" ","start":0,"stop":1})",
                 "has `1` as the `stop` of the decoder `Strip`, which is not supported"},
            Case{R"({"type":"Fuse"},{"type":"Strip","content":" ","start":2,"stop":0})",

@@ -3,10 +3,11 @@
 #include <cinttypes>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "runtime/json/json_writer.h"
 #include "runtime/tokenizer/bpe/fields.h"
-#include "runtime/tokenizer/bpe/model.h"
+#include "runtime/tokenizer/bpe/token_model.h"
 
 namespace cleave::runtime {
 namespace {
@@ -43,55 +44,73 @@ Result<Tokens> TokensNamed(const std::string& name, const Fields& fields) {
 }
 
 // `pair` is about two texts, which nobody has.
-Result<Tokens> PrefixOfTemplate(const Fields& fields) {
+Result<AroundText> AroundByTemplate(const Fields& fields) {
   if (auto error = fields.Only({"type", "single", "pair", "special_tokens"})) return *error;
   const Result<const std::vector<Json>*> items = fields.Array("single");
   if (!items.ok()) return items.error();
-  Tokens prefix;
+  AroundText around;
   bool has_text = false;
   for (const Json& item : *items.value()) {
-    const std::optional<std::string> special = NamedBy(item, "SpecialToken");
-    if (has_text) {
-      return WrongTokenizer(Format("has `%s` behind the text in %s, which is not supported",
-                                   JsonEscaped(special.value_or("something")).c_str(), fields.what().c_str()));
+    if (!has_text && NamedBy(item, "Sequence") == "A") {
+      has_text = true;
+      continue;
     }
-    has_text = NamedBy(item, "Sequence") == "A";
-    if (has_text) continue;
+    const std::optional<std::string> special = NamedBy(item, "SpecialToken");
     if (!special.has_value()) {
       return WrongTokenizer("has an item in " + fields.what() + " that is neither a special token nor the text");
     }
     const Result<Tokens> tokens = TokensNamed(*special, fields);
-    if (!tokens.ok()) return tokens;
-    prefix.insert(prefix.end(), tokens.value().begin(), tokens.value().end());
+    if (!tokens.ok()) return tokens.error();
+    Tokens& side = has_text ? around.behind : around.before;
+    side.insert(side.end(), tokens.value().begin(), tokens.value().end());
   }
   if (!has_text) return WrongTokenizer("has no text in " + fields.what());
-  return prefix;
+  return around;
 }
 
-Result<Tokens> PrefixOfSequence(const Fields& fields) {
+// `sep` and `cls` are each a token and its number.
+Result<AroundText> AroundByPair(const Fields& fields) {
+  // The others are about places in the text, which nobody asks for.
+  if (auto error = fields.Only({"type", "sep", "cls", "trim_offsets", "add_prefix_space"})) return *error;
+  AroundText around;
+  for (const auto& [name, side] : {std::pair("cls", &around.before), std::pair("sep", &around.behind)}) {
+    const Result<const std::vector<Json>*> pair = fields.Array(name);
+    if (!pair.ok()) return pair.error();
+    const std::optional<int64_t> id = pair.value()->size() == 2 ? JsonInteger((*pair.value())[1]) : std::nullopt;
+    if (!id.has_value() || *id < 0 || *id >= kMostTokens) {
+      return WrongTokenizer(Format("has a `%s` in %s that is no token", name, fields.what().c_str()));
+    }
+    side->push_back(static_cast<int32_t>(*id));
+  }
+  return around;
+}
+
+Result<AroundText> AroundBySequence(const Fields& fields) {
   if (auto error = fields.Only({"type", "processors"})) return *error;
   const Result<const std::vector<Json>*> steps = fields.Array("processors");
   if (!steps.ok()) return steps.error();
-  Tokens prefix;
+  AroundText around;
   for (const Json& step : *steps.value()) {
-    const Result<Tokens> before = ReadTemplatePrefix(&step);
-    if (!before.ok()) return before;
-    prefix.insert(prefix.begin(), before.value().begin(), before.value().end());
+    const Result<AroundText> own = ReadTemplate(&step);
+    if (!own.ok()) return own;
+    around.before.insert(around.before.begin(), own.value().before.begin(), own.value().before.end());
+    around.behind.insert(around.behind.end(), own.value().behind.begin(), own.value().behind.end());
   }
-  return prefix;
+  return around;
 }
 
 }  // namespace
 
-Result<Tokens> ReadTemplatePrefix(const Json* json) {
-  if (json == nullptr) return Tokens();
+Result<AroundText> ReadTemplate(const Json* json) {
+  if (json == nullptr) return AroundText();
   const Result<std::string> type = Fields(*json, "the post_processor").String("type");
   if (!type.ok()) return type.error();
   const Fields fields(*json, "the post_processor `" + type.value() + "`");
-  if (type.value() == "TemplateProcessing") return PrefixOfTemplate(fields);
-  if (type.value() == "Sequence") return PrefixOfSequence(fields);
+  if (type.value() == "TemplateProcessing") return AroundByTemplate(fields);
+  if (type.value() == "BertProcessing" || type.value() == "RobertaProcessing") return AroundByPair(fields);
+  if (type.value() == "Sequence") return AroundBySequence(fields);
   // It is about places in the text, which nobody asks for.
-  if (type.value() == "ByteLevel") return Tokens();
+  if (type.value() == "ByteLevel") return AroundText();
   return WrongTokenizer("has " + fields.what() + ", which is not supported");
 }
 

@@ -1,4 +1,4 @@
-// Private to runtime/tokenizer/bpe: the tokens that stand before every text.
+// Private to runtime/tokenizer/bpe: the tokens that stand before every text and behind it.
 #ifndef CLEAVE_RUNTIME_TOKENIZER_BPE_TEMPLATE_H_
 #define CLEAVE_RUNTIME_TOKENIZER_BPE_TEMPLATE_H_
 
@@ -10,9 +10,13 @@
 
 namespace cleave::runtime {
 
-// Of the member `post_processor`, of type TemplateProcessing, ByteLevel, or Sequence of them; null for none. Tokens
-// behind a text are an Error: a text that goes on has no end yet.
-Result<std::vector<int32_t>> ReadTemplatePrefix(const Json* json);
+struct AroundText {
+  std::vector<int32_t> before, behind;
+};
+
+// Of the member `post_processor`, of type TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, or Sequence
+// of them; null for none.
+Result<AroundText> ReadTemplate(const Json* json);
 
 }  // namespace cleave::runtime
 

@@ -16,10 +16,10 @@
 #include "runtime/tokenizer/bpe/decoder.h"
 #include "runtime/tokenizer/bpe/fields.h"
 #include "runtime/tokenizer/bpe/merging.h"
-#include "runtime/tokenizer/bpe/model.h"
 #include "runtime/tokenizer/bpe/normalizer.h"
 #include "runtime/tokenizer/bpe/pre_tokenizer.h"
 #include "runtime/tokenizer/bpe/template.h"
+#include "runtime/tokenizer/bpe/token_model.h"
 #include "runtime/utf8/utf8.h"
 
 namespace cleave::runtime {
@@ -29,11 +29,11 @@ constexpr int64_t kMostBytes = int64_t{1} << 30;
 
 // What a tokenizer.json consists of.
 struct Parts {
-  BpeModel model;
+  std::unique_ptr<const TokenModel> model;
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   Decoder decoder;
-  std::vector<int32_t> prefix;
+  AroundText around;
   std::vector<AddedToken> added_tokens;
 };
 
@@ -63,16 +63,17 @@ class PieceMemory final : public TextTokenizer::Memory {
   std::unordered_map<std::string, std::vector<SizedToken>> known_;
 };
 
-class BpeTokenizer final : public TextTokenizer {
+class JsonTokenizer final : public TextTokenizer {
  public:
   // Checks what the parts say of each other.
   static Result<std::unique_ptr<TextTokenizer>> Create(const std::string& path, Parts parts) {
-    std::unique_ptr<BpeTokenizer> tokenizer(new BpeTokenizer(path, std::move(parts)));
+    std::unique_ptr<JsonTokenizer> tokenizer(new JsonTokenizer(path, std::move(parts)));
     if (auto error = tokenizer->NumberTokens()) return *error;
     if (auto error = tokenizer->FindAddedTokens()) return *error;
-    for (const int32_t token : tokenizer->parts_.prefix) {
-      if (tokenizer->Known(token) == nullptr) {
-        return WrongTokenizer(Format("has token %d before every text, but no such token", token));
+    for (const auto& [tokens, where] : {std::pair(&tokenizer->prefix(), "before"), {&tokenizer->suffix(), "behind"}}) {
+      for (const int32_t token : *tokens) {
+        if (tokenizer->Known(token) != nullptr) continue;
+        return WrongTokenizer(Format("has token %d %s every text, but no such token", token, where));
       }
     }
     return std::unique_ptr<TextTokenizer>(std::move(tokenizer));
@@ -84,14 +85,15 @@ class BpeTokenizer final : public TextTokenizer {
     PieceMemory memory;
     Result<TextEncoding> encoding = EncodeText(text, {}, {}, memory);
     if (!encoding.ok()) return encoding.error();
-    std::vector<int32_t> tokens = parts_.prefix;
+    std::vector<int32_t> tokens = prefix();
     tokens.insert(tokens.end(), encoding.value().tokens.begin(), encoding.value().tokens.end());
     return tokens;
   }
 
   std::unique_ptr<Memory> NewMemory() const override { return std::make_unique<PieceMemory>(); }
 
-  const std::vector<int32_t>& prefix() const override { return parts_.prefix; }
+  const std::vector<int32_t>& prefix() const override { return parts_.around.before; }
+  const std::vector<int32_t>& suffix() const override { return parts_.around.behind; }
 
   std::string Content(int32_t token) const override {
     const KnownToken* const known = Known(token);
@@ -147,11 +149,11 @@ class BpeTokenizer final : public TextTokenizer {
     for (const AddedToken& added : parts_.added_tokens) {
       if (added.content == name) return added.token;
     }
-    return parts_.model.Find(name);
+    return parts_.model->Find(name);
   }
 
  private:
-  BpeTokenizer(std::string path, Parts parts) : path_(std::move(path)), parts_(std::move(parts)) {}
+  JsonTokenizer(std::string path, Parts parts) : path_(std::move(path)), parts_(std::move(parts)) {}
 
   Error About(const Error& error) const { return {error.code, "the tokenizer `" + path_ + "` " + error.message}; }
 
@@ -174,7 +176,7 @@ class BpeTokenizer final : public TextTokenizer {
   }
 
   std::optional<Error> NumberTokens() {
-    for (const auto& [content, token] : parts_.model.vocabulary()) {
+    for (const auto& [content, token] : parts_.model->vocabulary()) {
       if (auto error = Number(token, content, false)) return error;
     }
     for (const AddedToken& added : parts_.added_tokens) {
@@ -240,7 +242,7 @@ class BpeTokenizer final : public TextTokenizer {
     }
     const size_t before = tokens.size();
     const bool has_bytes = parts_.pre_tokenizer.writes_bytes();
-    if (auto error = parts_.model.Tokenize(has_bytes ? CharactersOfBytes(piece) : piece, has_bytes, tokens))
+    if (auto error = parts_.model->Tokenize(has_bytes ? CharactersOfBytes(piece) : piece, has_bytes, tokens))
       return error;
     memory.Add(piece, tokens.data() + before, tokens.data() + tokens.size());
     return std::nullopt;
@@ -292,7 +294,7 @@ Result<Parts> ReadParts(const Json& json) {
     if (fields.Find(name) != nullptr) return WrongTokenizer(Format("has `%s`, which is not supported", name));
   }
   if (fields.Find("model") == nullptr) return WrongTokenizer("has no `model`");
-  Result<BpeModel> model = BpeModel::Read(*fields.Find("model"));
+  Result<std::unique_ptr<const TokenModel>> model = TokenModel::Read(*fields.Find("model"));
   if (!model.ok()) return model.error();
   Result<Normalizer> normalizer = Normalizer::Read(fields.Find("normalizer"));
   if (!normalizer.ok()) return normalizer.error();
@@ -300,12 +302,12 @@ Result<Parts> ReadParts(const Json& json) {
   if (!pre_tokenizer.ok()) return pre_tokenizer.error();
   Result<Decoder> decoder = Decoder::Read(fields.Find("decoder"));
   if (!decoder.ok()) return decoder.error();
-  Result<std::vector<int32_t>> prefix = ReadTemplatePrefix(fields.Find("post_processor"));
-  if (!prefix.ok()) return prefix.error();
-  Result<std::vector<AddedToken>> added_tokens = ReadAddedTokens(fields.Find("added_tokens"), model.value());
+  Result<AroundText> around = ReadTemplate(fields.Find("post_processor"));
+  if (!around.ok()) return around.error();
+  Result<std::vector<AddedToken>> added_tokens = ReadAddedTokens(fields.Find("added_tokens"), *model.value());
   if (!added_tokens.ok()) return added_tokens.error();
   return Parts{std::move(model.value()),   std::move(normalizer.value()), std::move(pre_tokenizer.value()),
-               std::move(decoder.value()), std::move(prefix.value()),     std::move(added_tokens.value())};
+               std::move(decoder.value()), std::move(around.value()),     std::move(added_tokens.value())};
 }
 
 Result<std::unique_ptr<TextTokenizer>> ReadTokenizer(const std::string& path, const std::string& text) {
@@ -316,7 +318,7 @@ Result<std::unique_ptr<TextTokenizer>> ReadTokenizer(const std::string& path, co
   if (!json.ok()) return json.error();
   Result<Parts> parts = ReadParts(json.value());
   if (!parts.ok()) return parts.error();
-  return BpeTokenizer::Create(path, std::move(parts.value()));
+  return JsonTokenizer::Create(path, std::move(parts.value()));
 }
 
 }  // namespace
@@ -324,7 +326,11 @@ Result<std::unique_ptr<TextTokenizer>> ReadTokenizer(const std::string& path, co
 Result<std::unique_ptr<Tokenizer>> OpenTokenizerJson(const std::string& path) {
   Result<std::unique_ptr<TextTokenizer>> tokenizer = OpenTextTokenizer(path);
   if (!tokenizer.ok()) return tokenizer.error();
-  return std::unique_ptr<Tokenizer>(std::move(tokenizer.value()));
+  const std::vector<int32_t>& behind = tokenizer.value()->suffix();
+  if (behind.empty()) return std::unique_ptr<Tokenizer>(std::move(tokenizer.value()));
+  return Error{ExitCode::kInput,
+               Format("the tokenizer `%s` puts `%s` behind every text, which has no end where it goes on", path.c_str(),
+                      JsonEscaped(tokenizer.value()->Content(behind[0])).c_str())};
 }
 
 Result<std::unique_ptr<TextTokenizer>> OpenTextTokenizer(const std::string& path) {

@@ -1,5 +1,5 @@
-// Tokenizers in files tokenizer.json, the format of Hugging Face's library tokenizers, of the BPE kind: byte-level as
-// in GPT-2, LLaMA 3 and Qwen, and in the manner of SentencePiece as in LLaMA 2.
+// Tokenizers in files tokenizer.json, the format of Hugging Face's library tokenizers: BPE, byte-level as in GPT-2,
+// LLaMA 3 and Qwen or in the manner of SentencePiece as in LLaMA 2, WordPiece as in BERT, and Unigram as in T5.
 //
 //   Result<std::unique_ptr<Tokenizer>> tokenizer = OpenTokenizerJson("tokenizer.json");
 //
@@ -53,14 +53,16 @@ class TextTokenizer : public Tokenizer {
   virtual Result<TextEncoding> EncodeText(const std::string& text, const std::vector<TextRange>& literal,
                                           const std::vector<size_t>& places, Memory& memory) const = 0;
 
-  // The tokens that stand before every text.
+  // The tokens that stand before every text, and behind it.
   virtual const std::vector<int32_t>& prefix() const = 0;
+  virtual const std::vector<int32_t>& suffix() const = 0;
 
   // A token as the vocabulary writes it; empty where there is none.
   virtual std::string Content(int32_t token) const = 0;
 };
 
-// An Error that names what the file asks for where that is not done here: nothing in it is passed over.
+// An Error that names what the file asks for where that is not done here: nothing in it is passed over. To
+// OpenTokenizerJson, tokens behind every text are one: a text that goes on has no end yet.
 Result<std::unique_ptr<Tokenizer>> OpenTokenizerJson(const std::string& path);
 Result<std::unique_ptr<TextTokenizer>> OpenTextTokenizer(const std::string& path);
 

@@ -2,6 +2,7 @@
 #include "runtime/tokenizer/pcre2/dialect.h"
 
 #include <cctype>
+#include <string_view>
 
 namespace cleave::runtime {
 namespace {
@@ -100,7 +101,8 @@ class Translation {
     }
     if ((name == 'p' || name == 'P') && at_ + 2 < from_.size() && from_[at_ + 2] == '{') return Property();
     const bool is_letter_or_digit = std::isalnum(static_cast<unsigned char>(name)) != 0;
-    const bool is_known = name == 'd' || name == 'D' || name == 'n' || name == 'r' || name == 't';
+    const bool is_known =
+        std::string_view("dDnrt").find(name) != std::string_view::npos || (name == 'X' && !is_in_class_);
     if (is_letter_or_digit && !is_known) return Refuse(2);
     Copy(2);
     return true;

@@ -1,6 +1,6 @@
-# Makes the files of this folder with the reference implementation: python3 make.py TEXT
-# TEXT is tinyshakespeare/input.txt. Needs the Python package tokenizers; these files are of version 0.23.3.
-import json, sys
+# Makes the files of this folder with the reference implementation: python3 make.py TEXT [NAME ...]
+# TEXT is tinyshakespeare/input.txt; NAMEs are files that are made, the others stay as they are. Needs the Python package tokenizers; these files are of version 0.23.3.
+import base64, json, struct, sys, unicodedata
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 LLAMA_3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
@@ -92,6 +92,54 @@ def cut_at_strings(text):
     return trained(made, text, 300, ["?"])
 
 
+def word_piece(text):
+    made = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
+    made.normalizer = normalizers.BertNormalizer()
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece()
+    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False)
+    made.train_from_iterator([text[:50000], OTHERS], trainer)
+    made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    return made
+
+
+def charsmap(changes):
+    """The texts that become others, as SentencePiece writes them: a double array of 32-bit units, and the texts."""
+    tree, texts, units, taken = {}, b"", {0: 0}, {0}
+    for key, value in changes.items():
+        node = tree
+        for byte in key.encode(): node = node.setdefault(byte, {})
+        node["value"] = len(texts)
+        texts += value.encode() + b"\0"
+    rest = [(tree, 0)]
+    while rest:
+        node, at = rest.pop()
+        labels = [0 if label == "value" else label for label in node]
+        base = next(b for b in range(1, 1 << 20) if b != at and not taken & {b ^ label for label in labels})
+        units[at] |= (at ^ base) << 10 | ("value" in node) << 8
+        taken |= {base ^ label for label in labels}
+        for label, child in node.items():
+            units[base if label == "value" else base ^ label] = child | 1 << 31 if label == "value" else label
+            if label != "value": rest.append((child, base ^ label))
+    blob = b"".join(struct.pack("<I", units.get(i, 0)) for i in range(max(units) + 256))
+    return base64.b64encode(struct.pack("<I", len(blob)) + blob + texts).decode()
+
+
+def unigram(text):
+    made = Tokenizer(models.Unigram())
+    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    made.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=400, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False)
+    made.train_from_iterator([text[:50000], OTHERS], trainer)
+    as_read = json.loads(made.to_str())
+    changes = {c: unicodedata.normalize("NFKC", c) for c in "\u00a0\u2003\u3000\ufb01\u2460\uff21\uff22\u00b2\u2160"}
+    changes |= {"e\u0301": "é", "\u0000": "", "\t": " ", "\u200b": " "}
+    as_read["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": charsmap(changes)}
+    made = Tokenizer.from_str(json.dumps(as_read))
+    made.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    return made
+
+
 TEXTS = [
     "", " ", "  ", "\n", "a", "To be, or not to be", "First Citizen:\nBefore we proceed any further, hear me speak.",
     " leading", "trailing ", "   many   spaces   ", "tabs\t\tand\r\nlines\n\n\n  x\n \n", "I'll you're HE'S he'd 'tis 'S",
@@ -105,13 +153,19 @@ TEXTS = [
 
 if __name__ == "__main__":
     text = open(sys.argv[1]).read()
-    llama_2, merges = sentencepiece(text)
-    made = {"byte_level": byte_level(text), "split_by_regex": split_by_regex(text), "sentencepiece": llama_2,
-            "metaspace": metaspace(text), "composed": composed(text), "cut_at_strings": cut_at_strings(text)}
+    kinds = [byte_level, split_by_regex, sentencepiece, metaspace, composed, cut_at_strings, word_piece, unigram]
+    known = {(case[0], case[1]): case for case in json.load(open("expected.json"))}
     expected = []
-    for name, tokenizer in made.items():
+    for kind in kinds:
+        name = kind.__name__
+        if len(sys.argv) > 2 and name not in sys.argv[2:]:
+            expected += [case for (of, _), case in known.items() if of == name]
+            continue
+        tokenizer = kind(text)
+        merges = None
+        if name == "sentencepiece": tokenizer, merges = tokenizer
         content = json.loads(tokenizer.to_str())
-        if name == "sentencepiece": content["model"]["merges"] = merges
+        if merges is not None: content["model"]["merges"] = merges
         with open(name + ".json", "w") as file:
             json.dump(content, file, ensure_ascii=False, separators=(",", ":"))
         for line in TEXTS:

@@ -1,2 +1,2 @@
-sed -i 's/"BPE"/"WordPiece"/' tok/tokenizer.json
+sed -i 's/"BPE"/"WordLevel"/' tok/tokenizer.json
 cleave data chat good.jsonl --tokenizer tok --seq 32 --out chat
