@@ -99,10 +99,9 @@ class Import {
     origin_ = *std::move(origin);
     const std::optional<Generation> generation = ReadGeneration(origin_, diagnostics_);
     if (!generation.has_value()) return Report();
-    if (options_.chat && Holds(values_, "masked")) {
-      diagnostics_.Add(
-          Error(Code::kE0616, absl::StrCat("a ", family_->title, " model does not answer"))
-              .Note("it says which tokens were masked, and `--chat` is for models that go on with a text"));
+    if (options_.chat && Holds(values_, "data")) {
+      diagnostics_.Add(Error(Code::kE0616, absl::StrCat("a ", family_->title, " model does not answer"))
+                           .Note("`--chat` is for models that go on with a text"));
       return Report();
     }
     Complete(*generation);

@@ -31,8 +31,8 @@ std::string Filled(absl::string_view text, const TemplateValues& values) {
 
 TemplateValues WithWhatFollows(const Family& family, TemplateValues values) {
   int64_t vocabulary = 0;
-  CLEAVE_CHECK(absl::SimpleAtoi(values.at("vocab"), &vocabulary));
-  const std::string bits = vocabulary <= kMostSymbolsOf16Bits ? "16" : "32";
+  const bool is_small = absl::SimpleAtoi(values["vocab"], &vocabulary) && vocabulary <= kMostSymbolsOf16Bits;
+  const std::string bits = is_small ? "16" : "32";
   values["token_bits"] = bits;
   values["token_type"] = absl::StrCat("u", bits);
   // RoBERTa's first token stands behind the place that has the number of what pads.
@@ -55,9 +55,9 @@ TemplateValues WithWhatFollows(const Family& family, TemplateValues values) {
 }
 
 int64_t HeadsOf(const TemplateValues& values) {
+  const auto found = values.find("heads");
   int64_t heads = 0;
-  CLEAVE_CHECK(absl::SimpleAtoi(values.at("heads"), &heads));
-  return heads;
+  return found != values.end() && absl::SimpleAtoi(found->second, &heads) ? heads : 0;
 }
 
 std::string ModelText(const Family& family, const TemplateValues& values) {
