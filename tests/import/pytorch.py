@@ -73,7 +73,8 @@ MODELS = {
     "deepseek_v3": lambda: t.DeepseekV3ForCausalLM(t.DeepseekV3Config(**DEEPSEEK, q_lora_rank=12, attention_bias=True, rope_parameters=YARN)),
     "vit": lambda: t.ViTForImageClassification(t.ViTConfig(**VISION, hidden_size=24, num_attention_heads=3, intermediate_size=20,
                                                            num_labels=CLASSES)),
-    "resnet": lambda: t.ResNetForImageClassification(t.ResNetConfig(embedding_size=6, hidden_sizes=[8, 12], depths=[2, 1], num_labels=CLASSES)),
+    "resnet": lambda: t.ResNetForImageClassification(t.ResNetConfig(embedding_size=6, hidden_sizes=[8, 12], depths=[2, 1], num_labels=CLASSES,
+                                                                   hidden_act="silu")),
     "clip": lambda: t.CLIPModel(t.CLIPConfig(text_config=dict(vocab_size=VOCAB, hidden_size=24, intermediate_size=20, num_hidden_layers=2,
                                                               num_attention_heads=3, max_position_embeddings=16, eos_token_id=9,
                                                               bos_token_id=0, pad_token_id=1, hidden_act="gelu"),
@@ -148,28 +149,42 @@ def randomize(name, model):
                 parameter.normal_(0, 0.3)
 
 
-def write(name):
-    torch.manual_seed(3)
+def make(name, folder, seed=3):
+    """Writes a random model."""
+    torch.manual_seed(seed)
     model = MODELS[name]()
     randomize(name, model)
     if name in ("llama3", "qwen3"):
         model = model.bfloat16()
-    shutil.rmtree("folders/" + name, ignore_errors=True)
-    model.save_pretrained("folders/" + name, max_shard_size="8KB" if name == "llama3" else "1GB")
-    if os.path.exists("folders/" + name + "/generation_config.json"):
-        os.remove("folders/" + name + "/generation_config.json")
-    if name == "llama3":
-        json.dump(TOKENIZER, open("folders/" + name + "/tokenizer.json", "w"))
-        json.dump(GENERATION, open("folders/" + name + "/generation_config.json", "w"))
-    model = type(model).from_pretrained("folders/" + name, dtype=torch.float32, attn_implementation="eager")
+    shutil.rmtree(folder, ignore_errors=True)
+    model.save_pretrained(folder, max_shard_size="8KB" if name == "llama3" else "1GB")
+    if os.path.exists(folder + "/generation_config.json"):
+        os.remove(folder + "/generation_config.json")
+
+
+def load(name, folder, kind=None):
+    model = (kind or type(MODELS[name]())).from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
     if name == "whisper":
         model.model.encoder.embed_positions.requires_grad_(False)  # As when it is made; transformers 5.24 forgets it where it loads a model.
-    of = {key: torch.tensor(value, dtype=None if value.dtype == np.float32 else torch.long) for key, value in samples().items()}
-    optimizer = torch.optim.SGD([each for each in model.parameters() if each.requires_grad], lr=RATE)
+    return model.eval()
+
+
+def tensors(values):
+    return {key: torch.tensor(value, dtype=None if value.dtype == np.float32 else torch.long) for key, value in values.items()}
+
+
+def continued(model):
+    """The likeliest tokens behind two."""
     text = torch.tensor([[3, 7]])
     with torch.no_grad():
-        while name in LANGUAGE and text.shape[1] < SEQ:
+        while text.shape[1] < SEQ:
             text = torch.cat([text, model.eval()(text, use_cache=False).logits[:, -1].argmax(-1, keepdim=True)], dim=1)
+    return text[0].tolist()
+
+
+def train(name, model, of):
+    """The losses of five steps."""
+    optimizer = torch.optim.SGD([each for each in model.parameters() if each.requires_grad], lr=RATE)
     losses = []
     for _ in range(STEPS):
         optimizer.zero_grad()
@@ -177,7 +192,18 @@ def write(name):
         losses.append(loss.item())
         loss.backward()
         optimizer.step()
-    return " ".join(map(repr, losses)) + (" ; " + " ".join(map(str, text[0].tolist())) if name in LANGUAGE else "")
+    return losses
+
+
+def write(name):
+    folder = "folders/" + name
+    make(name, folder)
+    if name == "llama3":
+        json.dump(TOKENIZER, open(folder + "/tokenizer.json", "w"))
+        json.dump(GENERATION, open(folder + "/generation_config.json", "w"))
+    model = load(name, folder)
+    text = " ; " + " ".join(map(str, continued(model))) if name in LANGUAGE else ""
+    return " ".join(map(repr, train(name, model, tensors(samples())))) + text
 
 
 def write_rounded():
