@@ -48,7 +48,7 @@ def run(*words, cwd):
     result = subprocess.run(words, cwd=cwd, capture_output=True, text=True)
     if result.returncode != 0:
         code = re.search(r"error\[(E\d+)\]", result.stderr)
-        raise Failed(code[1] if code else f"{' '.join(words)}: {result.stdout}{result.stderr}"[-2000:])
+        raise Failed(code[1] if code else result.stderr.strip().splitlines()[-1])
     return result.stdout
 
 

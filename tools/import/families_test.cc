@@ -24,7 +24,7 @@ std::vector<std::string> ValuesOf(const FieldRule& rule) {
     case FieldKind::kSizes: {
       const std::map<std::string, std::string> sizes = {{"depth", "2"},       {"heads", "4"},       {"key_heads", "2"},
                                                         {"experts", "4"},     {"chosen", "1"},      {"groups", "2"},
-                                                        {"open_groups", "1"}, {"depths", "(2, 1)"}, {"farthest", "9"}};
+                                                        {"open_groups", "1"}, {"depths", "(2, 1)"}, {"furthest", "9"}};
       const auto found = sizes.find(rule.name);
       if (found != sizes.end()) return {found->second};
       return {rule.kind == FieldKind::kSize ? "8" : "(8, 12)"};
