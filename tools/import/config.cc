@@ -14,7 +14,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/check/check.h"
 #include "base/file/file.h"
 #include "base/text/text.h"
 #include "dsl/parse/parse.h"
@@ -186,8 +185,8 @@ class Reader {
     if (found != nullptr) return Accept(rule, field, *found);
     if (rule.otherwise.has_value()) {
       const absl::StatusOr<std::string> text = FillTemplate(*rule.otherwise, values_);
-      CLEAVE_CHECK(text.ok()) << text.status().message();
-      return Set(rule, std::string(absl::StripSuffix(*text, "\n")));
+      // A name without a value is that of a field that was refused.
+      return text.ok() ? Set(rule, std::string(absl::StripSuffix(*text, "\n"))) : void();
     }
     if (!rule.name.empty()) {
       diagnostics_.Add(Error(Code::kE0616, absl::StrCat("config.json has no `", absl::StrJoin(rule.fields, "` or `"),

@@ -109,11 +109,12 @@ TEST(FamiliesTest, EveryModelCompilesAndHasItsMapping) {
 
 TEST(FamiliesTest, OwnLinesTakeThePlaceOfThoseOfAList) {
   const absl::StatusOr<Family> family =
-      ParseFamily("own", "x size y = 5\nx flag z\ninclude list\n", {{"list", "x ignored\nw ignored\nw flag v\n"}});
+      ParseFamily("own", "x size y = 5\nx flag z\ninclude list\ninclude list in a.b\n",
+                  {{"list", "x ignored\nw ignored\nw flag v\n"}});
   ASSERT_TRUE(family.ok());
   std::vector<std::string> fields;
   for (const FieldRule& rule : family->rules) fields.push_back(absl::StrCat(rule.fields[0], " ", rule.name));
-  EXPECT_EQ(fields, (std::vector<std::string>{"x y", "x z", "w ", "w v"}));
+  EXPECT_EQ(fields, (std::vector<std::string>{"x y", "x z", "w ", "w v", "a.b.x ", "a.b.w ", "a.b.w v"}));
 }
 
 TEST(FamiliesTest, MistakesInATable) {
