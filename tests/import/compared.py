@@ -4,7 +4,7 @@
 
 makes a random model of each family of pytorch.py, imports and exports it, and trains, continues and predicts with programs of Cleave. What is
 exported is equal to the bit, in several files too, and bf16 and f16 to those of torch's `.to`; transformers loads it. An error of a program is
-the cell's text. A family takes about two minutes. Ran with torch 2.15.0 and transformers 5.24.0.
+the cell's text. A family takes some minutes. Ran with torch 2.15.0 and transformers 5.24.0.
 """
 
 import argparse
@@ -28,7 +28,7 @@ TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 DATA = {name: dict(tokens="tokens", next="next") for name in p.LANGUAGE} | {
     name: dict(tokens="masked", lengths="length", labels="labels") for name in p.MASKED} | dict(
         vit=dict(images="image", labels="label"), resnet=dict(images="image", labels="label"), clip=dict(images="image", tokens="tokens"),
-        whisper=dict(sounds="sound", targets="target"), t5=dict(tokens="masked", lengths="length", labels="answer"))
+        whisper=dict(sounds="sound", targets="target"), t5=dict(tokens="tokens", lengths="length", labels="answer"))
 PROGRAMS = {
     "1 rank": ["devices=1"],
     "2 ranks": ["devices=2"],
@@ -62,7 +62,7 @@ def outputs(name, model, of):
             return dict(encoded=model.model.encoder(of["sound"]).last_hidden_state)
         mask = torch.arange(p.SEQ) < of["length"][:, None]
         if name == "t5":
-            return dict(logits=model(of["masked"], attention_mask=mask, labels=of["answer"]).logits)
+            return dict(logits=model(of["tokens"], attention_mask=mask, labels=of["answer"]).logits)
         if name in ("vit", "resnet"):
             return dict(logits=model(of["image"]).logits)
         return dict(logits=model(of["masked"], attention_mask=mask).logits if name in p.MASKED else model(of["tokens"], use_cache=False).logits)
