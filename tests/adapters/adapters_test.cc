@@ -75,7 +75,7 @@ std::string Saved(const std::string& name, const std::string& when) {
   return absl::StrCat("tests/adapters/folders/", name, "/", when);
 }
 
-ir::Tensor SamplesOf(const std::string& input) { return IntegersOf(absl::StrCat("tests/import/", input, ".npy")); }
+ir::Tensor SamplesOf(const std::string& input) { return ArrayOf(absl::StrCat("tests/import/", input, ".npy")); }
 
 // A checkpoint of parameters, as a program with these adapters writes it.
 void WriteCheckpoint(const std::string& folder, const std::string& adapters, const ir::Graph& graph,

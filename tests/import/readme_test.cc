@@ -83,6 +83,20 @@ TEST(Readme, ItsCommandsWork) {
   }
 }
 
+// A model that does not go on with a text predicts.
+TEST(Readme, ItsCommandsWorkForImages) {
+  const std::string out = FreshFolder("images") + "/net";
+  Import(DataPath("tests/import/folders/vit"), out, {});
+  WriteText(out + "/net.model",
+            absl::StrReplaceAll(ReadText(out + "/net.model"), {{"batch: int = 32", "batch: int = 4"}}));
+  for (const std::string file : {"image", "label"}) {
+    WriteText(absl::StrCat(out, "/", file, "s.npy"), ReadText(DataPath(absl::StrCat("tests/import/", file, ".npy"))));
+  }
+  ASSERT_EQ(RunCommandsIn(out).size(), 4u) << "training, prediction, export, import";
+  EXPECT_TRUE(std::filesystem::exists(out + "/out/net_predict/logits.npy"));
+  EXPECT_TRUE(tools::WeightSource::Open(out + "/tuned").ok());
+}
+
 // What a run prints, without what differs from run to run: numbers, their units, and where it runs.
 std::string WithoutNumbers(const std::string& text, const std::string& folder) {
   const std::string moved = absl::StrReplaceAll(text, {{folder, "/home/you"}});

@@ -18,14 +18,21 @@ ir::Tensor TensorOf(const tools::WeightSource& source, const std::string& name) 
   return tensor;
 }
 
-ir::Tensor IntegersOf(const std::string& npy_file) {
+ir::Tensor ArrayOf(const std::string& npy_file) {
   const auto file = runtime::NpyFile::Open(npy_file);
   EXPECT_TRUE(file.ok()) << npy_file;
   const std::vector<int64_t>& shape = file.value().header().shape;
   ir::Tensor tensor = ir::Zeros(ir::Shape(shape.begin(), shape.end()));
-  std::vector<int32_t> values(tensor.values.size());
-  EXPECT_FALSE(file.value().ReadRun(0, static_cast<int64_t>(values.size()), values.data()).has_value());
-  tensor.values.assign(values.begin(), values.end());
+  const auto read = [&](auto zero) {
+    std::vector<decltype(zero)> values(tensor.values.size(), zero);
+    EXPECT_FALSE(file.value().ReadRun(0, static_cast<int64_t>(values.size()), values.data()).has_value());
+    tensor.values.assign(values.begin(), values.end());
+  };
+  if (file.value().is_float()) {
+    read(float{0});
+  } else {
+    read(int32_t{0});
+  }
   return tensor;
 }
 

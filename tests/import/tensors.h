@@ -11,7 +11,7 @@ namespace cleave::tests {
 
 // A failure of the test where it cannot be read.
 ir::Tensor TensorOf(const tools::WeightSource& source, const std::string& name);
-ir::Tensor IntegersOf(const std::string& npy_file);
+ir::Tensor ArrayOf(const std::string& npy_file);
 
 }  // namespace cleave::tests
 

@@ -1,10 +1,10 @@
 #include "tools/export/config_text.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/check/check.h"
+#include "runtime/json/json.h"
 #include "runtime/json/json_writer.h"
+#include "tools/import/config.h"
 
 namespace cleave::tools {
 namespace {
@@ -32,16 +32,6 @@ size_t EndOfValue(const std::string& text, size_t at) {
 }
 
 }  // namespace
-
-const runtime::Json* FieldAt(const runtime::Json& object, const std::string& path) {
-  const runtime::Json* value = &object;
-  for (const absl::string_view part : absl::StrSplit(path, '.')) {
-    if (value->kind != runtime::Json::Kind::kObject) return nullptr;
-    value = value->Find(std::string(part));
-    if (value == nullptr) return nullptr;
-  }
-  return value;
-}
 
 std::optional<std::string> WithField(const std::string& text, const std::string& path, const std::string& value) {
   const runtime::Result<runtime::Json> json = runtime::ParseJson(text);

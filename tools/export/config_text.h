@@ -8,12 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/json/json.h"
-
 namespace cleave::tools {
-
-// A field by its path: "rope_scaling.factor". Null where there is none.
-const runtime::Json* FieldAt(const runtime::Json& object, const std::string& path);
 
 // The text with `value`, a text of JSON, at `path`. A field that is missing becomes the first one of its object;
 // nullopt where there is no such object. REQUIRES: `text` is an object of JSON.

@@ -216,12 +216,7 @@ class Export {
     for (const std::string& setting : options_.settings) {
       if (!Set(setting)) return false;
     }
-    if (options_.vocabulary > 0) Replace("vocab_size", absl::StrCat(options_.vocabulary));
-    const Json architectures = FieldOf("architectures");
-    const std::string& model = ModelClass();
-    if (architectures.items.size() != 1 || architectures.items[0].text != model) {
-      Replace("architectures", absl::StrCat("[\"", model, "\"]"));
-    }
+    if (options_.vocabulary > 0 && !Set(absl::StrCat("vocab_size=", options_.vocabulary))) return false;
     if (files_[0].text != sources_.file(config->file).text()) {
       config = ParseConfig(path + ", changed", files_[0].text, sources_, diagnostics_);
       if (!config.has_value()) return false;
@@ -232,18 +227,9 @@ class Export {
         ReadConfig(*family_, *config, {unknown.begin(), unknown.end()}, sources_, diagnostics_);
     if (!values.has_value()) return false;
     values_ = WithWhatFollows(*family_, *std::move(values));
-    ReplaceType();
+    ReplaceClass(config->json);
+    ReplaceType(config->json);
     return true;
-  }
-
-  using Json = runtime::Json;
-
-  // A field of the config.json that is written; null where there is none.
-  Json FieldOf(const std::string& path) const {
-    const runtime::Result<Json> json = runtime::ParseJson(files_[0].text);
-    CLEAVE_CHECK(json.ok()) << json.error().message;
-    const Json* const field = FieldAt(json.value(), path);
-    return field == nullptr ? Json() : *field;
   }
 
   bool Replace(const std::string& path, const std::string& value) {
@@ -275,26 +261,32 @@ class Export {
     return rule->words[0];
   }
 
+  void ReplaceClass(const runtime::Json& config) {
+    const runtime::Json* const architectures = config.Find("architectures");
+    const std::string& model = ModelClass();
+    const bool is_said = architectures != nullptr && architectures->items.size() == 1;
+    if (!is_said || architectures->items[0].text != model) {
+      Replace("architectures", absl::StrCat("[\"", model, "\"]"));
+    }
+  }
+
   // `--dtype`, or the type that config.json says, under each of the two names that it may have.
-  void ReplaceType() {
+  void ReplaceType(const runtime::Json& config) {
     const std::map<std::string, WeightType> types = {
         {"float32", WeightType::kF32}, {"bfloat16", WeightType::kBf16}, {"float16", WeightType::kF16}};
-    const std::optional<WeightType> asked = WeightTypeNamed(options_.output.type);
-    bool is_said = false;
+    std::vector<std::string> names;
     for (const char* const name : {"torch_dtype", "dtype"}) {
-      const auto found = types.find(FieldOf(name).text);
+      const runtime::Json* const field = config.Find(name);
+      const auto found = field == nullptr ? types.end() : types.find(field->text);
       if (found == types.end()) continue;
-      is_said = true;
-      output_.type = asked.value_or(found->second);
+      names.push_back(name);
+      output_.type = found->second;
     }
-    if (!is_said) output_.type = asked.value_or(WeightType::kF32);
+    if (names.empty()) names = {"torch_dtype"};
+    output_.type = WeightTypeNamed(options_.output.type).value_or(output_.type);
     for (const auto& [text, type] : types) {
-      if (type != output_.type) continue;
-      for (const char* const name : {"torch_dtype", "dtype"}) {
-        const std::string now = FieldOf(name).text;
-        if (now != text && (types.count(now) > 0 || (!is_said && absl::string_view(name) == "torch_dtype"))) {
-          Replace(name, absl::StrCat("\"", text, "\""));
-        }
+      for (const std::string& name : type == output_.type ? names : std::vector<std::string>()) {
+        Replace(name, absl::StrCat("\"", text, "\""));
       }
     }
   }

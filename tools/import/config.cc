@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/file/file.h"
 #include "base/text/text.h"
 #include "dsl/parse/parse.h"
@@ -55,8 +56,8 @@ std::string Shown(const Json& value) {
 // Whether null is as if the field were missing: not where the default is another value than none.
 bool IsNullMissing(const FieldRule& rule) {
   switch (rule.kind) {
-    case FieldKind::kToken:
-    case FieldKind::kWindow:
+    case FieldKind::kWhole:
+    case FieldKind::kOptional:
     case FieldKind::kNumber:
     case FieldKind::kRate:
     case FieldKind::kFlag:
@@ -66,6 +67,8 @@ bool IsNullMissing(const FieldRule& rule) {
       int64_t ignored = 0;
       return !absl::SimpleAtoi(rule.otherwise.value_or("0"), &ignored);
     }
+    case FieldKind::kSizes:
+    case FieldKind::kCount:
     case FieldKind::kChoice:
     case FieldKind::kIs:
     case FieldKind::kAmong:
@@ -160,24 +163,19 @@ class Reader {
   }
 
  private:
-  // A field by its path; null where there is none.
-  const Json* At(absl::string_view path) const {
-    const Json* value = &config_.json;
-    for (const absl::string_view part : absl::StrSplit(path, '.')) {
-      if (value->kind != Json::Kind::kObject) return nullptr;
-      value = value->Find(std::string(part));
-      if (value == nullptr) return nullptr;
-    }
-    return value;
+  // By which the same value under two names is known.
+  static std::string Text(const FieldRule& rule, const Json& value) {
+    const size_t count = value.members.size() + value.items.size();
+    return rule.kind == FieldKind::kCount && count > 0 ? absl::StrCat(count) : Shown(value);
   }
 
   void ReadRule(const FieldRule& rule) {
     const Json* found = nullptr;
     std::string field = rule.fields[0];
     for (const std::string& name : rule.fields) {
-      const Json* const value = At(name);
+      const Json* const value = FieldAt(config_.json, name);
       if (value == nullptr || (value->kind == Json::Kind::kNull && IsNullMissing(rule))) continue;
-      if (found != nullptr && Shown(*found) != Shown(*value)) {
+      if (found != nullptr && Text(rule, *found) != Text(rule, *value)) {
         return Refuse(absl::StrCat("`", field, "` is ", Shown(*found), ", and `", name, "` is ", Shown(*value)), *value,
                       "another value for the same", "");
       }
@@ -185,7 +183,11 @@ class Reader {
       found = value;
     }
     if (found != nullptr) return Accept(rule, field, *found);
-    if (rule.otherwise.has_value()) return Set(rule, *rule.otherwise);
+    if (rule.otherwise.has_value()) {
+      const absl::StatusOr<std::string> text = FillTemplate(*rule.otherwise, values_);
+      // A name without a value is that of a field that was refused.
+      return text.ok() ? Set(rule, std::string(absl::StripSuffix(*text, "\n"))) : void();
+    }
     if (!rule.name.empty()) {
       diagnostics_.Add(Error(Code::kE0616, absl::StrCat("config.json has no `", absl::StrJoin(rule.fields, "` or `"),
                                                         "`, which ", family_.title, " needs")));
@@ -205,14 +207,19 @@ class Reader {
     switch (rule.kind) {
       case FieldKind::kIgnored:
         return;
-      case FieldKind::kWindow:
+      case FieldKind::kOptional:
         if (value.kind == Json::Kind::kNull) return Set(rule, "");
         return AcceptWhole(rule, field, value, 1, int64_t{1} << 40);
       case FieldKind::kLength:
         return AcceptWhole(rule, field, value, 1, int64_t{1} << 30);
       case FieldKind::kSize:
         return AcceptWhole(rule, field, value, 1, rule.most);
-      case FieldKind::kToken:
+      case FieldKind::kSizes:
+        return AcceptSizes(rule, field, value);
+      case FieldKind::kCount:
+        if (value.members.size() + value.items.size() > 0) return Set(rule, Text(rule, value));
+        return AcceptWhole(rule, field, value, 1, int64_t{1} << 30);
+      case FieldKind::kWhole:
         return AcceptWhole(rule, field, value, 0, int64_t{1} << 30);
       case FieldKind::kNumber:
         return AcceptNumber(rule, field, value);
@@ -237,6 +244,21 @@ class Reader {
     const std::optional<int64_t> number = runtime::JsonInteger(value);
     if (number.has_value() && *number >= least && *number <= most) return Set(rule, absl::StrCat(*number));
     RefuseValue(rule, field, value, absl::StrCat("whole numbers from ", least, " to ", most));
+  }
+
+  void AcceptSizes(const FieldRule& rule, const std::string& field, const Json& value) {
+    constexpr size_t kMostSizes = 100;
+    std::string tuple;
+    const bool is_array = value.kind == Json::Kind::kArray && !value.items.empty() && value.items.size() <= kMostSizes;
+    for (const Json& item : is_array ? value.items : std::vector<Json>()) {
+      const std::optional<int64_t> size = runtime::JsonInteger(item);
+      if (!size.has_value() || *size < 1 || *size > rule.most) {
+        return RefuseValue(rule, field, item, absl::StrCat("whole numbers from 1 to ", rule.most));
+      }
+      absl::StrAppend(&tuple, *size, ", ");
+    }
+    if (is_array) return Set(rule, absl::StrCat("(", tuple, ")"));
+    RefuseValue(rule, field, value, absl::StrCat("arrays of 1 to ", kMostSizes, " whole numbers"));
   }
 
   void AcceptNumber(const FieldRule& rule, const std::string& field, const Json& value) {
@@ -370,6 +392,15 @@ const Family* FamilyOf(const Config& config, const SourceSet& sources, Diagnosti
                       .Help("any other model can be written by hand, with a mapping of the names of its weights: "
                             "docs/language.md, docs/weights.md"));
   return nullptr;
+}
+
+const Json* FieldAt(const Json& json, absl::string_view path) {
+  const Json* value = &json;
+  for (const absl::string_view part : absl::StrSplit(path, '.')) {
+    value = value->kind == Json::Kind::kObject ? value->Find(std::string(part)) : nullptr;
+    if (value == nullptr) return nullptr;
+  }
+  return value;
 }
 
 bool IsKnownField(const Family& family, const std::string& field) { return IsNamed(family, field, false); }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "base/diagnostic/diagnostic.h"
 #include "base/source/source.h"
 #include "runtime/json/json.h"
@@ -36,6 +37,9 @@ std::optional<Config> ParseConfig(const std::string& path, std::string text, Sou
 
 // The family that `model_type` names. Mistakes are E0615.
 const Family* FamilyOf(const Config& config, const SourceSet& sources, Diagnostics& diagnostics);
+
+// A field by its path, "rope_scaling.factor"; null where there is none.
+const runtime::Json* FieldAt(const runtime::Json& json, absl::string_view path);
 
 // Whether a rule of the family names the field: "rope_scaling.factor".
 bool IsKnownField(const Family& family, const std::string& field);

@@ -30,10 +30,12 @@ Read ReadObject(const std::string& json, const std::set<std::string>& ignored = 
                                                     "hidden size hidden = 4 * width\n"
                                                     "head size head = 128\n"
                                                     "places length places = 16\n"
-                                                    "pad token pad = 1\n"
-                                                    "window window window = 8\n"
+                                                    "pad whole pad = 1\n"
+                                                    "window optional window = 8\n"
                                                     "theta|rope.theta number theta = 10000.0\n"
                                                     "rate rate rate = 0.1\n"
+                                                    "widths sizes widths 100 = (${width}, )\n"
+                                                    "number|labels count classes = 2\n"
                                                     "bias flag bias = false\n"
                                                     "rope.type choice scaled default: linear:linear = // other turns\n"
                                                     "rope.factor number factor when linear\n"
@@ -71,10 +73,13 @@ TEST(ConfigTest, Values) {
                                            {"window", "8"},
                                            {"theta", "10000.0"},
                                            {"rate", "0.1"},
+                                           {"widths", "(7, )"},
+                                           {"classes", "2"},
                                            {"bias", "false"},
                                            {"scaled", ""}}));
   const Read all = ReadObject(R"({"size": {"width": 100}, "hidden": null, "places": 4096, "window": null,
       "rope": {"theta": 1e7, "type": "linear", "factor": 2}, "rate": 0, "bias": true, "act": "silu", "heads": ["B"],
+      "widths": [3, 100], "number": 3, "labels": {"0": "a", "1": "b", "2": "c"},
       "layers": ["x", "y", "x"], "note": {"any": [1]}, "model_type": "own", "other": null})");
   ASSERT_TRUE(all.values.has_value()) << all.errors[0];
   const TemplateValues& values = *all.values;
@@ -84,6 +89,10 @@ TEST(ConfigTest, Values) {
   EXPECT_FALSE(Holds(values, "window"));
   EXPECT_EQ(values.at("theta"), "1e07") << "as the language writes numbers";
   EXPECT_EQ(values.at("factor"), "2.0");
+  EXPECT_EQ(values.at("widths"), "(3, 100, )");
+  EXPECT_EQ(values.at("classes"), "3");
+  EXPECT_EQ(ReadObject(R"({"width": 7, "labels": ["a", "b", "c", "d"]})").values.value_or(TemplateValues())["classes"],
+            "4");
   EXPECT_TRUE(Holds(values, "linear"));
 }
 
@@ -109,6 +118,12 @@ TEST(ConfigTest, WhatIsRefused) {
       {R"("theta": -1)", "`theta` is -1"},
       {R"("theta": 1, "rope": {"theta": 2})", "`theta` is 1, and `rope.theta` is 2"},
       {R"("rate": 1)", "`rate` is 1, and for Own numbers of at least 0 and less than 1 are supported"},
+      {R"("widths": [3, 0])", "`widths` is 0, and for Own whole numbers from 1 to 100 are supported"},
+      {R"("widths": [])",
+       "`widths` is an array of 0 elements, and for Own arrays of 1 to 100 whole numbers are supported"},
+      {R"("widths": 3)", "`widths` is 3"},
+      {R"("labels": {})", "`labels` is an object of 0 members, and for Own whole numbers from 1 to"},
+      {R"("number": 2, "labels": {"0": "a"})", "`number` is 2, and `labels` is an object of 1 member"},
       {R"("bias": 1)", "`bias` is 1, and for Own `true` or `false` is supported"},
       {R"("rope": {"type": "yarn"})",
        "`rope.type` is \"yarn\", and for Own `default` and `linear` are supported; by hand it would be other "

@@ -47,15 +47,16 @@ class RuleReader {
     }
     rule_.name = Next();
     if (kind == "length") return Finish(FieldKind::kLength);
-    if (kind == "token") return Finish(FieldKind::kToken);
-    if (kind == "window") return Finish(FieldKind::kWindow);
+    if (kind == "count") return Finish(FieldKind::kCount);
+    if (kind == "whole") return Finish(FieldKind::kWhole);
+    if (kind == "optional") return Finish(FieldKind::kOptional);
     if (kind == "number") return Finish(FieldKind::kNumber);
     if (kind == "rate") return Finish(FieldKind::kRate);
     if (kind == "flag") return Finish(FieldKind::kFlag);
-    if (kind == "size") {
+    if (kind == "size" || kind == "sizes") {
       rule_.most = kMostOfSize;
       if (HasWord() && !absl::SimpleAtoi(Next(), &rule_.most)) return absl::InvalidArgumentError("has a wrong limit");
-      return Finish(FieldKind::kSize);
+      return Finish(kind == "size" ? FieldKind::kSize : FieldKind::kSizes);
     }
     if (kind != "choice") return absl::InvalidArgumentError(absl::StrCat("has the kind `", kind, "`"));
     while (HasWord()) {
@@ -100,14 +101,16 @@ absl::StatusOr<FieldRule> ParseRule(absl::string_view line) {
   return RuleReader(std::move(words), std::move(rule)).Read();
 }
 
+// `count`: of the family's first rules.
 bool HasRuleFor(const Family& family, const FieldRule& rule, size_t count) {
   return std::any_of(family.rules.begin(), family.rules.begin() + static_cast<int64_t>(count),
                      [&](const FieldRule& own) { return own.fields[0] == rule.fields[0]; });
 }
 
-// `own`: how many rules there are that take the place of those here for the same fields.
+// `own`: how many rules there are that take the place of those here for the same fields. `within`: the object in which
+// the fields are, and a dot.
 absl::Status ReadFields(absl::string_view name, absl::string_view text, const TemplateValues& lists, size_t own,
-                        Family& family) {
+                        const std::string& within, Family& family) {
   const std::vector<std::pair<absl::string_view, std::string*>> heads = {{"title ", &family.title},
                                                                          {"paper ", &family.paper},
                                                                          {"model_type ", &family.model_type},
@@ -133,13 +136,16 @@ absl::Status ReadFields(absl::string_view name, absl::string_view text, const Te
       continue;
     }
     if (absl::ConsumePrefix(&line, "include ")) {
-      const auto list = lists.find(std::string(line));
+      const std::pair<std::string, std::string> include = absl::StrSplit(line, absl::MaxSplits(" in ", 1));
+      const auto list = lists.find(include.first);
       if (list == lists.end()) return wrong("includes what is not there");
-      CLEAVE_RETURN_IF_ERROR(ReadFields(line, list->second, {}, family.rules.size(), family));
+      const std::string object = include.second.empty() ? "" : include.second + ".";
+      CLEAVE_RETURN_IF_ERROR(ReadFields(include.first, list->second, {}, family.rules.size(), object, family));
       continue;
     }
     absl::StatusOr<FieldRule> rule = ParseRule(line);
     if (!rule.ok()) return wrong(rule.status().message());
+    for (std::string& field : rule->fields) field.insert(0, within);
     if (!HasRuleFor(family, *rule, own)) family.rules.push_back(*std::move(rule));
   }
   return absl::OkStatus();
@@ -164,7 +170,7 @@ std::vector<Family> ReadFamilies() {
 
 absl::StatusOr<Family> ParseFamily(absl::string_view name, absl::string_view text, const TemplateValues& lists) {
   Family family = {.name = std::string(name)};
-  CLEAVE_RETURN_IF_ERROR(ReadFields(name, text, lists, 0, family));
+  CLEAVE_RETURN_IF_ERROR(ReadFields(name, text, lists, 0, "", family));
   return family;
 }
 

@@ -107,11 +107,10 @@ class Import {
     origin_ = *std::move(origin);
     const std::optional<Generation> generation = ReadGeneration(origin_, diagnostics_);
     if (!generation.has_value()) return Report();
-    if ((options_.chat || options_.dpo) && Holds(values_, "masked")) {
+    if ((options_.chat || options_.dpo) && Holds(values_, "data")) {
       diagnostics_.Add(
           Error(Code::kE0616, absl::StrCat("a ", family_->title, " model does not answer"))
-              .Note(absl::StrCat("it says which tokens were masked, and `--", options_.dpo ? "dpo" : "chat",
-                                 "` is for models that go on with a text")));
+              .Note(absl::StrCat("`--", options_.dpo ? "dpo" : "chat", "` is for models that go on with a text")));
       return Report();
     }
     Complete(*generation);

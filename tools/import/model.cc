@@ -32,8 +32,8 @@ std::string Filled(absl::string_view text, const TemplateValues& values) {
 
 TemplateValues WithWhatFollows(const Family& family, TemplateValues values) {
   int64_t vocabulary = 0;
-  CLEAVE_CHECK(absl::SimpleAtoi(values.at("vocab"), &vocabulary));
-  const std::string bits = vocabulary <= kMostSymbolsOf16Bits ? "16" : "32";
+  const bool is_small = absl::SimpleAtoi(values["vocab"], &vocabulary) && vocabulary <= kMostSymbolsOf16Bits;
+  const std::string bits = is_small ? "16" : "32";
   values["token_bits"] = bits;
   values["token_type"] = absl::StrCat("u", bits);
   // RoBERTa's first token stands behind the place that has the number of what pads.
@@ -49,7 +49,7 @@ TemplateValues WithWhatFollows(const Family& family, TemplateValues values) {
   const bool is_packed = Holds(values, "packed");
   values["attend"] = is_packed ? "attend_within" : "attend";
   values["ranges"] = is_packed ? "first, end," : "";
-  values["generates"] = Holds(values, "masked") || Holds(values, "pairs") ? "" : "true";
+  values["generates"] = Holds(values, "data") || Holds(values, "pairs") ? "" : "true";
   values["rate"] = Holds(values, "pairs") ? "1e-6" : "2e-5";
   values["family"] = family.name;
   values["title"] = family.title;
@@ -61,9 +61,9 @@ TemplateValues WithWhatFollows(const Family& family, TemplateValues values) {
 }
 
 int64_t HeadsOf(const TemplateValues& values) {
+  const auto found = values.find("heads");
   int64_t heads = 0;
-  CLEAVE_CHECK(absl::SimpleAtoi(values.at("heads"), &heads));
-  return heads;
+  return found != values.end() && absl::SimpleAtoi(found->second, &heads) ? heads : 0;
 }
 
 std::string ModelText(const Family& family, TemplateValues values) {

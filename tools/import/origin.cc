@@ -26,6 +26,8 @@ const std::vector<std::string>& OriginNames() {
       "tokenizer.model",
       "sentencepiece.bpe.model",
       "spiece.model",
+      "preprocessor_config.json",
+      "processor_config.json",
   };
   return names;
 }

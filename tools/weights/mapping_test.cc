@@ -120,8 +120,9 @@ TEST(MappingTest, OthersAreFiles) {
   const runtime::Result<Mapping> none = ReadMapping("gpt3");
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().message.find("`gpt3`"), std::string::npos);
-  EXPECT_NE(none.error().message.find("; mappings that have names are `bert`, `distilbert`, `gemma2`, `gpt2`, `llama`, "
-                                      "`olmo2`, `phi3`, `resnet`, `resnet_transformers` and `roberta`"),
+  EXPECT_NE(none.error().message.find(
+                "; mappings that have names are `bert`, `clip`, `deepseek`, `distilbert`, `gemma2`, `gpt2`, `llama`, "
+                "`olmo2`, `phi3`, `resnet`, `resnet_transformers`, `roberta`, `t5`, `vit` and `whisper`"),
             std::string::npos);
 }
 
