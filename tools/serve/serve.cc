@@ -82,10 +82,11 @@ class Service {
     }
     server.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
       if (!response.body.empty()) return;
-      const std::string message = response.status == 404
-                                      ? absl::StrCat("there is no ", request.method, " ", request.path.substr(0, 100))
-                                  : response.status == 413 ? "the request is longer than 4 MiB"
-                                                           : absl::StrCat("HTTP status ", response.status);
+      const std::string message =
+          response.status == 404 ? absl::StrCat("there is no ", request.method, " ", request.path.substr(0, 100))
+          : response.status == 413
+              ? "the request is longer than 4 MiB, or than 8 KiB without `Content-Type: application/json`"
+              : absl::StrCat("HTTP status ", response.status);
       response.set_content(ErrorResponse(message, kBadRequest), kJson);
     });
   }

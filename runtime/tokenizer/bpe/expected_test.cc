@@ -77,7 +77,8 @@ TEST(Expected, OnlyTheFirstTokenLosesItsSpace) {
 
 TEST(Expected, TextsThatGoOnHaveNoTokenBehindThem) {
   EXPECT_EQ(OpenTokenizerJson(kFolder + std::string("unigram.json")).error().message,
-            Format("the tokenizer `%sunigram.json` puts `</s>` behind every text, which has no end where it goes on", kFolder));
+            Format("the tokenizer `%sunigram.json` puts `</s>` behind every text, which has no end where it goes on",
+                   kFolder));
   EXPECT_EQ(Open("word_piece")->prefix(), Tokens{2});
   EXPECT_EQ(Open("word_piece")->suffix(), Tokens{3});
 }
