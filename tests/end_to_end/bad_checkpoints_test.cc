@@ -97,10 +97,10 @@ TEST(BadCheckpoints, OfALaterFormat) {
   const std::string path = out + "/checkpoints/step_8/checkpoint.json";
   const std::string text = ReadText(path);
   const std::string end = ",\"digest\":\"";
-  const std::string body = absl::StrReplaceAll(text.substr(0, text.rfind(end)), {{"\"format\":1", "\"format\":2"}});
+  const std::string body = absl::StrReplaceAll(text.substr(0, text.rfind(end)), {{"\"format\":1", "\"format\":3"}});
   WriteText(path, absl::StrCat(body, end, runtime::DigestOf(body.data(), static_cast<int64_t>(body.size())), "\"}\n"));
   ExpectRefused(Train(OnTwoRanks(), out, absl::StrCat("--resume ", out, "/checkpoints/step_8")), kInput,
-                {path, "has format 2, and this program reads 1"});
+                {path, "has format 3, and this program reads 1 and 2"});
 }
 
 // The one before it is used, the story is told once, and what is damaged is set aside.

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "base/check/check.h"
 #include "base/diagnostic/diagnostic.h"
 #include "base/source/source.h"
@@ -23,15 +25,27 @@ namespace {
 
 using namespace cleave;
 
-constexpr int64_t kMostLayers = 3;  // More make only larger graphs.
+constexpr int64_t kMostLayers = 3;  // Of a part of a model; more make only larger graphs.
+
+// Whether no part has more. ResNet has a number of layers for each stage, as "(3, 4, )".
+bool HasFewLayers(const tools::TemplateValues& values) {
+  for (const char* const name : {"depth", "text_depth", "target_depth", "depths"}) {
+    const auto value = values.find(name);
+    if (value == values.end()) continue;
+    for (const absl::string_view number : absl::StrSplit(value->second, absl::ByAnyChar("(, )"), absl::SkipEmpty())) {
+      int64_t layers = 0;
+      CLEAVE_CHECK(absl::SimpleAtoi(number, &layers)) << name << " is " << value->second;
+      if (layers > kMostLayers) return false;
+    }
+  }
+  return true;
+}
 
 void CheckModel(const tools::Family& family, const tools::TemplateValues& given) {
-  int64_t layers = 0;
   const tools::TemplateValues values = tools::WithWhatFollows(family, given);
-  CLEAVE_CHECK(absl::SimpleAtoi(values.at("depth"), &layers));
   const auto mapping = tools::ParseMapping("its mapping", tools::MapText(family, values));
   CLEAVE_CHECK(mapping.ok()) << mapping.error().message;
-  if (layers > kMostLayers) return;
+  if (!HasFewLayers(values)) return;
   SourceSet sources;
   Diagnostics diagnostics;
   const std::optional<std::string> model = tools::LaidOutModel(family, values, sources, diagnostics);

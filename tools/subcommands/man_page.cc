@@ -80,7 +80,9 @@ std::string Heading(const SyntaxPart& part, bool is_argument) {
   for (const std::string& alternative : part.alternatives) {
     values.push_back(absl::StrCat("\\fI", Escaped(alternative), "\\fR"));
   }
-  const std::string value = absl::StrJoin(values, "|");
+  // Lists that may be longer than a line are broken behind a bar.
+  constexpr size_t kMany = 6;
+  const std::string value = absl::StrJoin(values, values.size() > kMany ? "|\\:" : "|");
   return absl::StrCat("\\fB", Escaped(part.name), "\\fR ",
                       part.is_value_optional ? absl::StrCat("[", value, "]") : value);
 }

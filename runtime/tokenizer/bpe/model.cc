@@ -84,7 +84,7 @@ std::optional<Error> BpeModel::AppendCharacters(const std::string& piece, bool h
     const std::string character = piece.substr(begin, at - begin);
     const std::optional<int32_t> token = Find(character);
     if (token.has_value()) {
-      tokens.push_back({*token, SizeOf(character, has_bytes)});
+      tokens.push_back({*token, TextSizeOf(character, has_bytes)});
     } else if (auto error = AppendUnknown(character, has_bytes, was_unknown && joins_unknown_, tokens)) {
       return error;
     }
@@ -98,7 +98,7 @@ std::optional<Error> BpeModel::Tokenize(const std::string& piece, bool has_bytes
   std::vector<SizedToken> characters;
   if (takes_whole_pieces_) {
     if (const std::optional<int32_t> whole = Find(piece)) {
-      tokens.push_back({*whole, SizeOf(piece, has_bytes)});
+      tokens.push_back({*whole, TextSizeOf(piece, has_bytes)});
       return std::nullopt;
     }
   }

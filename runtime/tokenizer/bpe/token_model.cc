@@ -28,7 +28,7 @@ Result<std::unique_ptr<const TokenModel>> ReadAs(const Fields& fields) {
 
 }  // namespace
 
-uint32_t SizeOf(const std::string& text, bool in_characters) {
+uint32_t TextSizeOf(const std::string& text, bool in_characters) {
   const auto is_start = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
   return static_cast<uint32_t>(in_characters ? std::count_if(text.begin(), text.end(), is_start)
                                              : static_cast<int64_t>(text.size()));
@@ -94,7 +94,7 @@ std::optional<Error> TokenModel::ReadBytes(const Fields& fields) {
 
 std::optional<Error> TokenModel::AppendUnknown(const std::string& characters, bool has_bytes, bool joins,
                                                std::vector<SizedToken>& tokens) const {
-  const uint32_t size = SizeOf(characters, has_bytes);
+  const uint32_t size = TextSizeOf(characters, has_bytes);
   if (!tokens_of_bytes_.empty()) {
     // The sizes of the bytes are together that of the characters.
     uint32_t left = size;

@@ -52,7 +52,7 @@ class TokenModel {
 };
 
 // How many bytes a text has, or characters.
-uint32_t SizeOf(const std::string& text, bool in_characters);
+uint32_t TextSizeOf(const std::string& text, bool in_characters);
 
 }  // namespace cleave::runtime
 

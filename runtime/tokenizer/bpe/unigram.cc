@@ -105,7 +105,7 @@ std::optional<Error> UnigramModel::Tokenize(const std::string& piece, bool has_b
   for (auto place = row.rbegin(); place != row.rend(); ++place) {
     const std::string text = piece.substr(place->first, place->second - place->first);
     if (const std::optional<int32_t> token = Find(text)) {
-      tokens.push_back({*token, SizeOf(text, has_bytes)});
+      tokens.push_back({*token, TextSizeOf(text, has_bytes)});
     } else if (auto error = AppendUnknown(text, has_bytes, /*joins=*/false, tokens)) {
       return error;
     }

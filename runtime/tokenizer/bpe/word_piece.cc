@@ -28,7 +28,7 @@ std::optional<Error> WordPieceModel::Tokenize(const std::string& piece, bool has
     tokens.resize(before);
     return AppendUnknown(piece, has_bytes, /*joins=*/false, tokens);
   };
-  if (SizeOf(piece, /*in_characters=*/true) > most_characters_) return is_unknown();
+  if (TextSizeOf(piece, /*in_characters=*/true) > most_characters_) return is_unknown();
   for (size_t at = 0; at < piece.size();) {
     const std::string mark = at == 0 ? "" : prefix_;
     std::optional<int32_t> token;
@@ -37,7 +37,7 @@ std::optional<Error> WordPieceModel::Tokenize(const std::string& piece, bool has
       if ((token = Find(mark + piece.substr(at, size)))) break;
     }
     if (!token.has_value()) return is_unknown();
-    tokens.push_back({*token, SizeOf(piece.substr(at, size), has_bytes)});
+    tokens.push_back({*token, TextSizeOf(piece.substr(at, size), has_bytes)});
     at += size;
   }
   return std::nullopt;
