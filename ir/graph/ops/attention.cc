@@ -308,7 +308,7 @@ class Reference {
         scores_(evaluation.ranges.first(evaluation.ranges.size() - (attributes_.Get(attribute::kBiased) ? 2 : 1))),
         first_row_(scores_[scores_.size() - 2].begin),
         first_column_(scores_[scores_.size() - 1].begin),
-        draws_(evaluation.seed, attributes_.Get(attribute::kKey), evaluation.step) {}
+        keeping_(evaluation, scores_) {}
 
   Strided Of(Part part) const { return Strided(sizes_.Of(part, attributes_), HasHeadsInside(attributes_, part)); }
   const Sizes& sizes() const { return sizes_; }
@@ -334,9 +334,8 @@ class Reference {
   double KeptAt(const Query& query, int64_t column) const {
     const double rate = attributes_.Get(attribute::kRate);
     if (rate == 0 || evaluation_.step == 0) return 1;
-    // Compared as generated programs do, in f32.
-    const bool kept = draws_.Uniform(PlaceOf(query, column)) >= static_cast<double>(static_cast<float>(rate));
-    return kept ? 1 / (1 - rate) : 0;
+    const int64_t score = static_cast<int64_t>(query.number) * sizes_.columns + column;
+    return keeping_.Keeps(score) ? 1 / (1 - rate) : 0;
   }
 
   // The place in the bias of a score.
@@ -376,18 +375,6 @@ class Reference {
     return input(end - 1)[of_sample] <= number && number < input(end)[of_sample];
   }
 
-  // The place of a weight in the whole tensor [b.., h, r, c].
-  uint64_t PlaceOf(const Query& query, int64_t column) const {
-    int64_t local = ((query.sample * sizes_.heads + query.head) * sizes_.rows + query.row) * sizes_.columns + column;
-    int64_t place = 0, stride = 1;
-    for (size_t f = scores_.size(); f-- > 0;) {
-      place += (scores_[f].begin + local % scores_[f].size) * stride;
-      stride *= scores_[f].global;
-      local /= scores_[f].size;
-    }
-    return static_cast<uint64_t>(place);
-  }
-
   double Score(const Query& query, int64_t column) const {
     if (!Sees(query, column)) return -std::numeric_limits<double>::infinity();
     const double* q = input(0) + q_.At(query.sample, query.head, query.row);
@@ -410,7 +397,7 @@ class Reference {
   const Strided q_, k_;
   const absl::Span<const FactorRange> scores_;  // Of the factors of scores: b.., h, g, r, c.
   const int64_t first_row_, first_column_;
-  const RandomStream draws_;
+  const Keeping keeping_;
 };
 
 // A NaN among the scores goes through.

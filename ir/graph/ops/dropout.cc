@@ -27,27 +27,12 @@ Gradients DropoutGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add(OpKind::kDropout, {dy}, op.attributes, GradientName(op, "x"))};
 }
 
-// The place in the whole tensor of element `local` of the piece.
-uint64_t PlaceOf(int64_t local, const Evaluation& evaluation) {
-  const Shape& shape = evaluation.output.shape;
-  int64_t place = 0;
-  int64_t stride = 1;
-  for (size_t d = shape.size(); d-- > 0;) {
-    place += (evaluation.ranges[d].begin + local % shape[d]) * stride;
-    stride *= evaluation.ranges[d].global;
-    local /= shape[d];
-  }
-  return static_cast<uint64_t>(place);
-}
-
 void EvaluateDropout(const Evaluation& evaluation) {
   const std::vector<double>& x = evaluation.inputs[0]->values;
   const double rate = evaluation.attributes.Get(attribute::kRate);
-  const RandomStream stream(evaluation.seed, evaluation.attributes.Get(attribute::kKey), evaluation.step);
+  const Keeping keeping(evaluation, evaluation.ranges);
   for (size_t i = 0; i < x.size(); ++i) {
-    // Compared as generated programs do, in f32.
-    const bool kept =
-        stream.Uniform(PlaceOf(static_cast<int64_t>(i), evaluation)) >= static_cast<double>(static_cast<float>(rate));
+    const bool kept = keeping.Keeps(static_cast<int64_t>(i));
     evaluation.output.values[i] = evaluation.step == 0 ? x[i] : kept ? x[i] / (1 - rate) : 0;
   }
 }

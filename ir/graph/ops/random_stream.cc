@@ -46,4 +46,22 @@ double RandomStream::Uniform(uint64_t element) const {
   return static_cast<double>(words[element % 4] >> 8) * 0x1p-24;
 }
 
+// Compared as generated programs do, in f32.
+Keeping::Keeping(const Evaluation& evaluation, absl::Span<const FactorRange> dimensions)
+    : dimensions_(dimensions),
+      rate_(static_cast<double>(static_cast<float>(evaluation.attributes.Get(attribute::kRate)))),
+      draws_(evaluation.seed, evaluation.attributes.Get(attribute::kKey), evaluation.step) {}
+
+bool Keeping::Keeps(int64_t local) const {
+  int64_t place = 0;  // In the whole tensor.
+  int64_t stride = 1;
+  for (size_t d = dimensions_.size(); d-- > 0;) {
+    const FactorRange& range = dimensions_[d];
+    place += (range.begin + local % range.size) * stride;
+    stride *= range.global;
+    local /= range.size;
+  }
+  return draws_.Uniform(static_cast<uint64_t>(place)) >= rate_;
+}
+
 }  // namespace cleave::ir

@@ -8,6 +8,8 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave::ir {
 
@@ -25,6 +27,22 @@ class RandomStream {
  private:
   std::array<uint32_t, 2> key_;
   std::array<uint32_t, 2> step_;
+};
+
+// Which elements of a rank's piece of a tensor `dropout` keeps, in a step of training. Keeps references to the
+// evaluation and its ranges.
+class Keeping {
+ public:
+  // `dimensions`: the ranges of the tensor's dimensions, of which one may be several, major first.
+  Keeping(const Evaluation& evaluation, absl::Span<const FactorRange> dimensions);
+
+  // Of the element with this number within the piece.
+  bool Keeps(int64_t local) const;
+
+ private:
+  const absl::Span<const FactorRange> dimensions_;
+  const double rate_;
+  const RandomStream draws_;
 };
 
 }  // namespace cleave::ir
