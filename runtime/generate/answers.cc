@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cinttypes>
-#include <numeric>
 
 namespace cleave::runtime {
 
@@ -23,50 +22,53 @@ Result<Sequence> SequenceOf(const Session& session, std::vector<int32_t> prompt,
   return sequence;
 }
 
-std::optional<Error> ContinueTogether(Session& session, const std::vector<TextAnswer*>& answers, const ShowText& show) {
-  Sequences some;
-  for (const TextAnswer* const answer : answers) some.push_back(answer->sequence);
-  const auto add = [&](size_t i, const std::string& piece) {
+std::optional<Error> Continue(Session& session, const Asker& asker) {
+  Continuation& steps = session.continuation;
+  std::vector<TextAnswer*> in_slots(steps.slots(), nullptr);
+  const auto add = [&](TextAnswer& answer, const std::string& piece) {
     if (piece.empty()) return;
-    answers[i]->text += piece;
-    show(i, piece);
+    answer.text += piece;
+    asker.show(answer, piece);
   };
-  const auto take = [&](size_t i) {
-    const int32_t token = some[i].tokens.back();
+  const auto take = [&](size_t slot) {
+    TextAnswer& answer = *in_slots[slot];
+    const int32_t token = answer.sequence.tokens.back();
     if (std::count(session.ends.begin(), session.ends.end(), token) > 0) return false;
-    add(i, answers[i]->stream.Add(token));
-    return answers[i]->is_wanted && !answers[i]->stream.has_stopped();
+    add(answer, answer.stream.Add(token));
+    return !answer.stream.has_stopped();
   };
-  if (auto error = session.continuation.Run(some, session.tokenizer.size(), take)) return error;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    add(i, answers[i]->stream.Rest());
-    answers[i]->is_cut_short = !some[i].has_ended;
-    answers[i]->sequence = std::move(some[i]);
+  for (;;) {
+    for (size_t slot = 0; slot < in_slots.size(); ++slot) {
+      TextAnswer* const answer = in_slots[slot];
+      if (answer == nullptr || (answer->is_wanted && !answer->sequence.IsDone())) continue;
+      steps.Leave(slot);
+      in_slots[slot] = nullptr;
+      add(*answer, answer->stream.Rest());
+      answer->is_cut_short = !answer->sequence.has_ended;
+      asker.done(*answer);
+    }
+    while (steps.HasRoom()) {
+      TextAnswer* const answer = asker.next();
+      if (answer == nullptr) break;
+      in_slots[steps.Begin(answer->sequence)] = answer;
+    }
+    if (steps.IsIdle()) return std::nullopt;
+    if (std::optional<Error> error = steps.Step(session.tokenizer.size(), take)) return error;
   }
-  return std::nullopt;
 }
 
-std::optional<Error> ContinueAll(Session& session, std::vector<TextAnswer>& answers, const ShowText& show,
+std::optional<Error> ContinueAll(Session& session, std::vector<TextAnswer>& answers,
+                                 const std::function<void(const std::string& piece)>& show,
                                  const std::function<void(size_t answer)>& done) {
-  std::vector<size_t> order(answers.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto batch = static_cast<size_t>(session.continuation.batch());
-  if (answers.size() > batch) {
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return answers[a].sequence.prompt > answers[b].sequence.prompt; });
-  }
   std::vector<bool> is_done(answers.size());
-  size_t told = 0;
-  for (size_t first = 0; first < order.size(); first += batch) {
-    const size_t count = std::min(batch, order.size() - first);
-    std::vector<TextAnswer*> some;
-    for (size_t i = 0; i < count; ++i) some.push_back(&answers[order[first + i]]);
-    const auto show_one = [&](size_t i, const std::string& piece) { show(order[first + i], piece); };
-    if (auto error = ContinueTogether(session, some, show_one)) return error;
-    for (size_t i = 0; i < count; ++i) is_done[order[first + i]] = true;
-    for (; told < is_done.size() && is_done[told]; ++told) done(told);
-  }
-  return std::nullopt;
+  size_t begun = 0, told = 0;
+  return Continue(session, {.next = [&] { return begun < answers.size() ? &answers[begun++] : nullptr; },
+                            .show = [&](const TextAnswer&, const std::string& piece) { show(piece); },
+                            .done =
+                                [&](TextAnswer& answer) {
+                                  is_done[static_cast<size_t>(&answer - answers.data())] = true;
+                                  for (; told < is_done.size() && is_done[told]; ++told) done(told);
+                                }});
 }
 
 }  // namespace cleave::runtime

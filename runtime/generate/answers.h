@@ -37,23 +37,29 @@ struct TextAnswer {
   Sequence sequence;
   TextStream stream;
   std::string text;           // Of the continuation.
-  bool is_wanted = true;      // Still: else it ends with the next token.
+  bool is_wanted = true;      // Still: else it ends before the next step.
   bool is_cut_short = false;  // No token and no stop word has ended it.
 };
-
-// Told of each further piece of an answer's text, which is never empty.
-using ShowText = std::function<void(size_t answer, const std::string& piece)>;
 
 // The sequence of a prompt, which has the flags' settings and goes on for at most `length` tokens, nullopt: to the end
 // of the model's places. An Error with exit code 2 where it has no tokens, or no place is left.
 Result<Sequence> SequenceOf(const Session& session, std::vector<int32_t> prompt, std::optional<int64_t> length);
 
-// Continues at most a batch of them until all have ended.
-std::optional<Error> ContinueTogether(Session& session, const std::vector<TextAnswer*>& answers, const ShowText& show);
+// Who asks for texts, and is told of them.
+struct Asker {
+  // The next answer that begins, which stays where it is until it is done; null where none is asked for now.
+  std::function<TextAnswer*()> next;
+  // Told of each further piece of an answer's text, which is never empty.
+  std::function<void(const TextAnswer& answer, const std::string& piece)> show;
+  std::function<void(TextAnswer& answer)> done;
+};
 
-// Continues any number: in batches of those whose prompts are about as long, as a batch takes as long as its longest.
-// `done` is told of them in the order in which they are given.
-std::optional<Error> ContinueAll(Session& session, std::vector<TextAnswer>& answers, const ShowText& show,
+// Continues texts until none is asked for: one that is done makes room for the next, while the others go on.
+std::optional<Error> Continue(Session& session, const Asker& asker);
+
+// Continues these. `done` is told of them in their order.
+std::optional<Error> ContinueAll(Session& session, std::vector<TextAnswer>& answers,
+                                 const std::function<void(const std::string& piece)>& show,
                                  const std::function<void(size_t answer)>& done);
 
 // The conversation at the terminal, until standard input ends.

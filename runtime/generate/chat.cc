@@ -49,8 +49,11 @@ class Conversation {
     const Result<Sequence> sequence = SequenceOf(session_, std::move(tokens.value()), session_.options.length);
     if (!sequence.ok()) return sequence.error();
     TextAnswer answer(sequence.value(), session_.tokenizer, session_.options.stops);
-    const auto show = [](size_t, const std::string& piece) { Print(ValidUtf8(piece)); };
-    if (auto error = ContinueTogether(session_, {&answer}, show)) return error;
+    TextAnswer* next = &answer;
+    const Asker asker = {.next = [&] { return std::exchange(next, nullptr); },
+                         .show = [](const TextAnswer&, const std::string& piece) { Print(ValidUtf8(piece)); },
+                         .done = [](TextAnswer&) {}};
+    if (std::optional<Error> error = Continue(session_, asker)) return error;
     Print("\n");
     messages_.push_back({"assistant", ValidUtf8(answer.text)});
     return std::nullopt;

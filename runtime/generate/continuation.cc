@@ -1,8 +1,9 @@
-// Reading guide: Compute is the loop; Fill and Draw are what comes before and behind a step.
+// Reading guide: Step is what rank 0 does, Follow what the others do, and Compute what they do together.
 #include "runtime/generate/continuation.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -14,11 +15,8 @@
 namespace cleave::runtime {
 namespace {
 
-bool IsPlace(const ModelInput& input) { return input.region.shape.size() == 1; }
-
-const ModelInput& TokensOf(const GenerateRequest& request) {
-  return *std::find_if_not(request.inputs.begin(), request.inputs.end(), IsPlace);
-}
+// The tokens, behind which the numbers of their places stand where the model asks for them.
+const ModelInput& TokensOf(const GenerateRequest& request) { return request.inputs.front(); }
 
 std::vector<Staging::Target> TargetsOf(const std::vector<ModelInput>& inputs) {
   std::vector<Staging::Target> targets;
@@ -28,191 +26,174 @@ std::vector<Staging::Target> TargetsOf(const std::vector<ModelInput>& inputs) {
   return targets;
 }
 
-// The number of places whose tokens are known in all sequences that are not done; 0 where all are.
-int64_t KnownOf(const Sequences& some) {
-  int64_t known = 0;
-  for (const Sequence& sequence : some) {
-    if (!sequence.IsDone() && (known == 0 || sequence.size() < known)) known = sequence.size();
-  }
-  return known;
+int64_t SameAtBegin(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+  const auto both = static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
+  return std::mismatch(a.begin(), a.begin() + both, b.begin()).first - a.begin();
 }
 
-// 0 where there is none: rows of a batch may be empty, and sequences end.
-int32_t TokenAt(const Sequences& some, int64_t row, int64_t place) {
-  if (row >= static_cast<int64_t>(some.size())) return 0;
-  const Sequence& sequence = some[static_cast<size_t>(row)];
-  return place < sequence.size() ? sequence.tokens[static_cast<size_t>(place)] : 0;
-}
-
-// What rank 0 says instead of sequences.
-constexpr char kWait[] = "wait";
-constexpr char kEnd[] = "end";
+// What rank 0 says: one of these letters, and behind kDraw and kCompute the tokens and places of the step, as bytes.
+constexpr char kWait = 'w', kEnd = 'e', kDraw = 'd', kCompute = 'c';
 
 }  // namespace
 
 Continuation::Continuation(const GenerateRequest& request)
     : request_(request),
       staging_(TargetsOf(request.inputs), Staging::Writing::kBetweenSteps),
-      window_(TokensOf(request).region.shape[1]),
-      remembered_(static_cast<size_t>(TokensOf(request).region.shape[0])) {}
+      places_(TokensOf(request).region.shape[1]),
+      slots_(static_cast<size_t>(TokensOf(request).region.shape[0])) {}
 
-int64_t Continuation::batch() const { return TokensOf(request_).region.shape[0]; }
 int64_t Continuation::symbols() const { return TokensOf(request_).limit; }
 
-std::optional<Error> Continuation::Run(Sequences& some, int64_t tokens, const TakeToken& take) {
-  NumberLists lists;
-  for (const Sequence& sequence : some) {
-    lists.push_back({static_cast<int32_t>(sequence.most)});
-    lists.back().insert(lists.back().end(), sequence.tokens.begin(), sequence.tokens.end());
+bool Continuation::HasRoom() const {
+  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.sequence == nullptr; });
+}
+
+bool Continuation::IsIdle() const {
+  return std::all_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.sequence == nullptr; });
+}
+
+size_t Continuation::Begin(Sequence& sequence) {
+  size_t best = slots_.size();
+  int64_t most = 0;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].sequence != nullptr) continue;
+    const int64_t same = SameAtBegin(sequence.tokens, slots_[i].remembered);
+    // Of equals that which was left first: what the others remember may be asked for again.
+    const bool is_better = best == slots_.size() || same > most || (same == most && slots_[i].left < slots_[best].left);
+    if (is_better) {
+      best = i;
+      most = same;
+    }
   }
-  FromFirst(request_.comm, ListsText(lists));
-  std::optional<Error> error = Compute(some, tokens, take);
-  has_failed_ = error.has_value();
+  slots_[best].sequence = &sequence;
+  // Of a sequence at least the last known place is computed, for its logits.
+  slots_[best].remembered.resize(static_cast<size_t>(std::min(most, sequence.size() - 1)));
+  return best;
+}
+
+void Continuation::Leave(size_t slot) {
+  const Sequence& sequence = *std::exchange(slots_[slot].sequence, nullptr);
+  slots_[slot].left = steps_;
+  record_.prompt_tokens += sequence.prompt;
+  record_.tokens += sequence.size() - sequence.prompt;
+}
+
+// A prompt is taken in windows as wide as a step; behind it a window ends with the last token that is known. That of a
+// free slot computes what it remembers once more.
+Continuation::Window Continuation::WindowOf(const Slot& slot) const {
+  const auto done = static_cast<int64_t>(slot.remembered.size());
+  const int64_t known = slot.sequence == nullptr ? done : slot.sequence->size();
+  const int64_t end = std::min(known, done + places_);
+  return {std::max<int64_t>(0, end - places_), end, slot.sequence != nullptr && end == known};
+}
+
+// What stands behind the last known token is computed again when it is known.
+Continuation::StepInputs Continuation::InputsOf(const std::vector<Window>& windows) const {
+  StepInputs inputs;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const std::vector<int32_t>& own = slots_[i].sequence == nullptr ? slots_[i].remembered : slots_[i].sequence->tokens;
+    for (int64_t place = windows[i].begin; place < windows[i].begin + places_; ++place) {
+      inputs.tokens.push_back(place < windows[i].end ? own[static_cast<size_t>(place)] : 0);
+      inputs.places.push_back(static_cast<int32_t>(place));
+    }
+    inputs.draws = inputs.draws || windows[i].draws;
+  }
+  return inputs;
+}
+
+std::optional<Error> Continuation::Step(int64_t tokens, const TakeToken& take) {
+  const double start = Now();
+  std::vector<Window> windows;
+  for (const Slot& slot : slots_) windows.push_back(WindowOf(slot));
+  const StepInputs inputs = InputsOf(windows);
+  std::string message(1, inputs.draws ? kDraw : kCompute);
+  for (const std::vector<int32_t>* const numbers : {&inputs.tokens, &inputs.places}) {
+    message.append(reinterpret_cast<const char*>(numbers->data()), numbers->size() * sizeof(int32_t));
+  }
+  FromFirst(request_.comm, message);
+  Compute(inputs);
+  ++steps_;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    if (slot.sequence == nullptr) continue;
+    const auto done = static_cast<int64_t>(slot.remembered.size());
+    const std::vector<int32_t>& own = slot.sequence->tokens;
+    slot.remembered.insert(slot.remembered.end(), own.begin() + done, own.begin() + windows[i].end);
+    if (inputs.draws) continue;
+    const int64_t prompt = slot.sequence->prompt;
+    record_.computed_prompt_tokens += std::min(windows[i].end, prompt) - std::min(done, prompt);
+  }
+  std::optional<Error> error;
+  if (inputs.draws) error = Draw(windows, tokens, take);
+  (inputs.draws ? record_.seconds : record_.prompt_seconds) += Now() - start;
   return error;
 }
 
-void Continuation::Wait() { FromFirst(request_.comm, kWait); }
-void Continuation::End() { FromFirst(request_.comm, kEnd); }
+void Continuation::Wait() { FromFirst(request_.comm, {kWait}); }
+void Continuation::End() { FromFirst(request_.comm, {kEnd}); }
 
-std::optional<Error> Continuation::Follow() {
+void Continuation::Follow() {
   for (;;) {
     const std::string said = FromFirst(request_.comm, "");
-    if (said == kWait) {
+    if (said[0] == kEnd) return;
+    if (said[0] == kWait) {
       // Who waits for others in MPI keeps a core busy.
       std::this_thread::sleep_for(std::chrono::duration<double>(0.9 * kSecondsBetweenSigns));
       continue;
     }
-    if (said == kEnd) return std::nullopt;
-    Sequences some;
-    for (const std::vector<int32_t>& list : ListsOf(said)) {
-      Sequence sequence;
-      sequence.most = list.front();
-      sequence.tokens.assign(list.begin() + 1, list.end());
-      sequence.prompt = sequence.size();
-      some.push_back(std::move(sequence));
+    StepInputs inputs;
+    const size_t count = slots_.size() * static_cast<size_t>(places_);
+    inputs.draws = said[0] == kDraw;
+    const char* from = said.data() + 1;
+    for (std::vector<int32_t>* const numbers : {&inputs.tokens, &inputs.places}) {
+      numbers->resize(count);
+      std::memcpy(numbers->data(), from, count * sizeof(int32_t));
+      from += count * sizeof(int32_t);
     }
-    if (std::optional<Error> error = Compute(some, 0, nullptr)) return error;
+    Compute(inputs);
   }
 }
 
-// The places from the first on that need not be computed. Of each sequence at least the last known one is, for its
-// logits.
-int64_t Continuation::KeptOf(const Sequences& some) const {
-  int64_t kept = INT64_MAX;
-  for (size_t i = 0; i < some.size(); ++i) {
-    const std::vector<int32_t>&own = some[i].tokens, &old = remembered_[i];
-    const auto both = static_cast<int64_t>(std::min(own.size(), old.size()));
-    const int64_t same = std::mismatch(own.begin(), own.begin() + both, old.begin()).first - own.begin();
-    kept = std::min({kept, same, some[i].size() - 1});
-  }
-  return kept;
-}
-
-std::optional<Error> Continuation::Compute(Sequences& some, int64_t tokens, const TakeToken& take) {
-  int64_t done = KeptOf(some);                                   // Places that the program remembers.
-  for (NumberLists::value_type& row : remembered_) row.clear();  // Should it end with an error.
-  for (int64_t known = KnownOf(some); known > 0; known = KnownOf(some)) {
-    const double start = Now();
-    // A prompt is taken in windows as wide as a step; behind it a step ends with the last token that is known.
-    const int64_t end = std::min(known, done + window_);
-    const Window window = {std::max<int64_t>(0, end - window_), end};
-    const auto ends_here = [&](const Sequence& sequence) { return sequence.EndsAt(end - 1); };
-    const bool draws = std::any_of(some.begin(), some.end(), ends_here);
-    // Logits that nobody draws from are not collected.
-    request_.observer.Begin(draws ? Occasion::kTest : Occasion::kAgain);
-    Fill(some, window);
-    request_.step();
-    request_.watch.Start("the next tokens", 0);
-    request_.observer.Show();
-    if (draws) {
-      if (std::optional<Error> error = Draw(some, window, tokens, take)) return error;
-    } else {
-      for (const Sequence& sequence : some) {
-        record_.computed_prompt_tokens += std::min(end, sequence.prompt) - std::min(done, sequence.prompt);
-      }
-    }
-    done = end;
-    request_.watch.Finish();
-    (draws ? record_.seconds : record_.prompt_seconds) += Now() - start;
-  }
-  for (size_t i = 0; i < some.size(); ++i) {
-    remembered_[i] = some[i].tokens;
-    remembered_[i].resize(std::min(remembered_[i].size(), static_cast<size_t>(done)));
-    record_.prompt_tokens += some[i].prompt;
-    record_.tokens += some[i].size() - some[i].prompt;
-  }
-  return std::nullopt;
-}
-
-// Sends the tokens at these places. What stands behind the last known one is computed again when it is known.
-void Continuation::Fill(const Sequences& some, const Window& window) {
+// The rank's pieces of the inputs, and the step. Logits that nobody draws from are not collected.
+void Continuation::Compute(const StepInputs& inputs) {
+  request_.observer.Begin(inputs.draws ? Occasion::kTest : Occasion::kAgain);
   const std::vector<void*> targets = staging_.Next();
   for (size_t i = 0; i < targets.size(); ++i) {
     const Region& region = request_.inputs[i].region;
-    auto* values = static_cast<int32_t*>(targets[i]);
-    if (IsPlace(request_.inputs[i])) {
-      for (int64_t j = 0; j < region.size[0]; ++j) *values++ = static_cast<int32_t>(window.begin + region.begin[0] + j);
-      continue;
-    }
-    for (int64_t row = region.begin[0]; row < region.begin[0] + region.size[0]; ++row) {
-      for (int64_t j = 0; j < region.size[1]; ++j) *values++ = TokenAt(some, row, window.begin + region.begin[1] + j);
+    const std::vector<int32_t>& all = i == 0 ? inputs.tokens : inputs.places;
+    auto* to = static_cast<int32_t*>(targets[i]);
+    for (int64_t slot = region.begin[0]; slot < region.begin[0] + region.size[0]; ++slot) {
+      to = std::copy_n(all.begin() + slot * places_ + region.begin[1], region.size[1], to);
     }
   }
   staging_.Send();
   staging_.Deliver();
+  request_.step();
+  request_.watch.Start("the next tokens", 0);
+  request_.observer.Show();
+  request_.watch.Finish();
 }
 
-// Draws the next token of the sequences that end with the window. Rank 0 says for each whether the sequence goes on.
-std::optional<Error> Continuation::Draw(Sequences& some, const Window& window, int64_t tokens, const TakeToken& take) {
-  Comm& comm = request_.comm;
-  std::vector<size_t> drawing;
-  for (size_t i = 0; i < some.size(); ++i) {
-    if (some[i].EndsAt(window.end - 1)) drawing.push_back(i);
-  }
-  Result<std::vector<int32_t>> drawn = std::vector<int32_t>();
-  std::string mine;
-  if (leads()) {
-    drawn = DrawnTokens(some, window, tokens);
-    NumberLists lists(2);
-    for (size_t i = 0; drawn.ok() && i < drawing.size(); ++i) {
-      Sequence& sequence = some[drawing[i]];
-      sequence.tokens.push_back(drawn.value()[i]);
-      lists[0].push_back(drawn.value()[i]);
-      lists[1].push_back(take(drawing[i]) ? 0 : 1);
-      sequence.has_ended = lists[1].back() != 0;
-    }
-    if (drawn.ok()) mine = ListsText(lists);
-  }
-  const std::string said = FromFirst(comm, mine);
-  if (said.empty()) return Agree(comm, drawn.ok() ? std::nullopt : std::optional<Error>(drawn.error()));
-  if (leads()) return std::nullopt;
-  const NumberLists lists = ListsOf(said);
-  for (size_t i = 0; i < drawing.size(); ++i) {
-    some[drawing[i]].tokens.push_back(lists[0][i]);
-    some[drawing[i]].has_ended = lists[1][i] != 0;
-  }
-  return std::nullopt;
-}
-
-Result<std::vector<int32_t>> Continuation::DrawnTokens(const Sequences& some, const Window& window, int64_t tokens) {
+std::optional<Error> Continuation::Draw(const std::vector<Window>& windows, int64_t tokens, const TakeToken& take) {
   const std::vector<OutputTensor> outputs = request_.observer.TakeOutputs();
   const std::vector<double>& logits = outputs.front().values;
   const int64_t symbols = outputs.front().shape.back();
   // A model may have more symbols than there are tokens.
   std::vector<float> row(static_cast<size_t>(std::min(symbols, tokens)));
-  std::vector<int32_t> drawn;
-  for (size_t i = 0; i < some.size(); ++i) {
-    if (!some[i].EndsAt(window.end - 1)) continue;
-    const int64_t place = static_cast<int64_t>(i) * window_ + window.end - 1 - window.begin;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (!windows[i].draws) continue;
+    Sequence& sequence = *slots_[i].sequence;
+    const int64_t place = static_cast<int64_t>(i) * places_ + windows[i].end - 1 - windows[i].begin;
     const auto begin = logits.begin() + place * symbols;
     std::transform(begin, begin + static_cast<int64_t>(row.size()), row.begin(),
                    [](double value) { return static_cast<float>(value); });
-    const Result<int32_t> token = SampleToken(row.data(), static_cast<int64_t>(row.size()), some[i].sampling,
-                                              {some[i].seed, some[i].number, window.end});
+    const Result<int32_t> token = SampleToken(row.data(), static_cast<int64_t>(row.size()), sequence.sampling,
+                                              {sequence.seed, sequence.number, windows[i].end});
     if (!token.ok()) return token.error();
-    drawn.push_back(token.value());
+    sequence.tokens.push_back(token.value());
+    sequence.has_ended = !take(i);
   }
-  return drawn;
+  return std::nullopt;
 }
 
 }  // namespace cleave::runtime

@@ -31,8 +31,13 @@ class Generator {
     const bool leads = continuation_.leads();
     if (std::optional<Error> error = Agree(request_.comm, leads ? Open() : std::nullopt)) return *error;
     request_.watch.Finish();
-    std::optional<Error> error = leads ? Lead() : continuation_.Follow();
-    if (leads && !continuation_.has_failed()) continuation_.End();
+    std::optional<Error> error;
+    if (leads) {
+      error = Lead();
+      continuation_.End();
+    } else {
+      continuation_.Follow();
+    }
     error = Agree(request_.comm, error);
     if (error.has_value()) return *error;
     return continuation_.record();
@@ -115,7 +120,7 @@ class Generator {
     for (TextAnswer& answer : answers) prompts.push_back(answer.stream.Begin(answer.sequence.tokens));
     const bool is_alone = answers.size() == 1;
     if (is_alone) Print(prompts.front());
-    const auto show = [&](size_t, const std::string& piece) {
+    const auto show = [&](const std::string& piece) {
       if (is_alone) Print(piece);
     };
     const auto done = [&](size_t i) {

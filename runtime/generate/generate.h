@@ -1,9 +1,9 @@
 // Continuing texts with a language model: the loop of a program that generates.
 //
-// The program computes one step of the model (ir/transforms/decode): the logits of some sequences at one place, or at
-// some that follow each other, from their tokens there and from what it remembers of the places before. All sequences
-// of a batch are at the same places; while a sequence is in its prompt, that says which token comes next, and then one
-// is drawn. Rank 0 reads what is continued, draws and prints; the others learn the tokens from it.
+// The program computes one step of the model (ir/transforms/decode): the logits of the sequence in each of its slots at
+// one place, or at some that follow each other, from its tokens there and from what it remembers of the places before.
+// While a sequence is in its prompt, that says which token comes next, and then one is drawn. A sequence that is done
+// makes room for the next one. Rank 0 reads what is continued, draws and prints; the others learn the tokens from it.
 //
 // What is continued are the prompts that flags name, the turns of a conversation at the terminal, or requests, one a
 // line (docs/inference.md).

@@ -1,10 +1,11 @@
 // Reading guide: ReadRequest makes an answer of a line; AnswerFile and AnswerInput are the two ways to get lines.
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
+#include <list>
 #include <utility>
 
 #include "runtime/file/file.h"
@@ -109,35 +110,45 @@ class Requests {
       answers.push_back(std::move(answer.value()));
       settings.push_back(std::move(own));
     }
-    const auto show = [](size_t, const std::string&) {};
+    const auto show = [](const std::string&) {};
     return ContinueAll(session_, answers, show, [&](size_t i) { WriteEnd(settings[i], answers[i]); });
   }
 
-  // Lines as they come: up to a batch of those that wait is answered together. A line {"cancel": ID} ends an answer.
+  // Lines as they come: each is answered as soon as a slot is free. A line {"cancel": ID} ends an answer.
   std::optional<Error> AnswerInput() {
     lines_.emplace();
+    const Asker asker = {.next = [&] { return Next(); },
+                         .show =
+                             [&](const TextAnswer& answer, const std::string& piece) {
+                               ReceiveAll();
+                               const Settings& settings = Find(answer)->settings;
+                               if (settings.streams) WriteMore(settings, piece);
+                             },
+                         .done =
+                             [&](TextAnswer& answer) {
+                               const auto request = Find(answer);
+                               WriteEnd(request->settings, answer);
+                               answered_.erase(request);
+                             }};
     for (;;) {
-      if (waiting_.empty()) {
-        std::optional<std::string> line = lines_->Next(kSecondsBetweenSigns);
-        if (line.has_value()) {
-          Receive(*std::move(line));
-        } else if (lines_->AreOver()) {
-          return std::nullopt;
-        } else {
-          session_.continuation.Wait();
-        }
-        continue;
+      if (std::optional<Error> error = Continue(session_, asker)) return error;
+      std::optional<std::string> line = lines_->Next(kSecondsBetweenSigns);
+      if (line.has_value()) {
+        Receive(*std::move(line));
+      } else if (lines_->AreOver()) {
+        return std::nullopt;
+      } else {
+        session_.continuation.Wait();
       }
-      ReceiveAll();
-      if (std::optional<Error> error = AnswerSome()) return error;
     }
   }
 
  private:
-  struct Waiting {
+  struct Request {
     TextAnswer answer;
     Settings settings;
   };
+  using List = std::list<Request>;
 
   static bool IsEmpty(const std::string& line) { return line.find_first_not_of(" \t\r") == std::string::npos; }
 
@@ -196,29 +207,24 @@ class Requests {
     while (std::optional<std::string> line = lines_->Next(0)) Receive(*std::move(line));
   }
 
+  // One that nobody has begun to answer just goes.
   void Cancel(const std::string& id) {
-    for (Waiting& each : waiting_) {
+    waiting_.remove_if([&](const Request& each) { return each.settings.id == id; });
+    for (Request& each : answered_) {
       if (each.settings.id == id) each.answer.is_wanted = false;
     }
   }
 
-  // Those that are being answered stay among those that wait, at their front.
-  std::optional<Error> AnswerSome() {
-    while (!waiting_.empty() && !waiting_.front().answer.is_wanted) waiting_.pop_front();
-    const size_t count = std::min(waiting_.size(), static_cast<size_t>(session_.continuation.batch()));
-    if (count == 0) return std::nullopt;
-    std::vector<TextAnswer*> some;
-    for (size_t i = 0; i < count; ++i) some.push_back(&waiting_[i].answer);
-    const auto show = [&](size_t i, const std::string& piece) {
-      ReceiveAll();
-      if (waiting_[i].settings.streams) WriteMore(waiting_[i].settings, piece);
-    };
-    if (std::optional<Error> error = ContinueTogether(session_, some, show)) return error;
-    for (size_t i = 0; i < count; ++i) {
-      WriteEnd(waiting_.front().settings, waiting_.front().answer);
-      waiting_.pop_front();
-    }
-    return std::nullopt;
+  TextAnswer* Next() {
+    ReceiveAll();
+    if (waiting_.empty()) return nullptr;
+    answered_.splice(answered_.end(), waiting_, waiting_.begin());
+    return &answered_.back().answer;
+  }
+
+  // That which is being answered.
+  List::iterator Find(const TextAnswer& answer) {
+    return std::find_if(answered_.begin(), answered_.end(), [&](Request& each) { return &each.answer == &answer; });
   }
 
   static void WriteLine(const JsonObject& line) {
@@ -255,8 +261,8 @@ class Requests {
 
   Session& session_;
   std::optional<InputLines> lines_;
-  std::deque<Waiting> waiting_;
-  int64_t number_ = 0;  // Of requests without a seed.
+  List waiting_, answered_;  // Those that wait, and those that are being answered.
+  int64_t number_ = 0;       // Of requests without a seed.
 };
 
 }  // namespace

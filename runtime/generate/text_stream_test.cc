@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "runtime/error/error.h"
-#include "runtime/generate/sequences.h"
 
 namespace cleave::runtime {
 namespace {
@@ -77,11 +76,6 @@ TEST(TextStreamTest, APromptIsNoneOfTheContinuation) {
 TEST(ValidUtf8Test, ReplacesWhatIsNone) {
   EXPECT_EQ(ValidUtf8("é"), "é");
   EXPECT_EQ(ValidUtf8("a\xFF\xC3z"), "a\xEF\xBF\xBD\xEF\xBF\xBDz");
-}
-
-TEST(SequencesTest, ListsComeBack) {
-  const NumberLists lists = {{3, 17, -2}, {}, {4}};
-  EXPECT_EQ(ListsOf(ListsText(lists)), lists);
 }
 
 }  // namespace

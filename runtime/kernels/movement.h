@@ -37,11 +37,6 @@ template <typename T>
 void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
                 int64_t window, float fill, T* y);
 
-// The same for rows with these numbers in the whole matrix.
-template <typename T>
-void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, const int32_t* row_numbers,
-                  int64_t first_column, int64_t window, float fill, T* y);
-
 // y = x in the columns from first[i][r] up to end[i][r], counted in the whole matrix, and `fill` elsewhere. x [samples,
 // heads, rows, columns], first and end [samples, rows].
 template <typename T>

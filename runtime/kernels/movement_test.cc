@@ -152,12 +152,6 @@ void CheckMask(const MaskCase& at, int64_t offset) {
     if (!is_kept) expected[IndexOf({at.matrices, at.rows, at.columns}, position)] = -5.0f;
   });
   EXPECT_EQ(AsFloats(y.Values()), expected);
-  std::vector<int32_t> rows(static_cast<size_t>(at.rows));
-  std::iota(rows.begin(), rows.end(), static_cast<int32_t>(at.first_row));
-  const Placed<T> named(static_cast<int64_t>(x.size()), offset);
-  CausalMaskAt<T>(Placed<T>(x, offset), at.matrices, at.rows, at.columns, Placed<int32_t>(rows), at.first_column,
-                  at.window, -5.0f, named);
-  EXPECT_EQ(AsFloats(named.Values()), expected);
 }
 
 TEST(CausalMask, KnowsItsPlace) {

@@ -25,6 +25,7 @@ struct Rotation {
   const int32_t* positions = nullptr;  // Those of all its elements along it, where they do not follow each other.
   double theta = 10000.0;
   bool inverse = false;
+  int64_t batch = 1;  // The elements of the first dimensions, each of which has positions of its own: [batch, length].
 };
 
 // Elements i and i + head/2 of the last dimension, a point of the plane, turned by position * theta^(-2i / head). Su et

@@ -85,6 +85,15 @@ TEST(SequencesTest, RopeKnowsItsPlace) {
   const Placed<float> named(2 * 3 * 4);
   Rope(placed.get() + 36, {2, 3, 4}, {.axis = 0, .positions = places, .theta = 100.0}, named);
   EXPECT_EQ(named.Values(), piece.Values());
+  // Places 0 and 1 of the first sample, 1 and 2 of the second.
+  const Placed<int32_t> own(std::vector<int32_t>{0, 1, 1, 2});
+  std::vector<float> two(x.begin(), x.begin() + 24);
+  two.insert(two.end(), x.begin() + 72, x.begin() + 96);
+  const Placed<float> samples(two), by_sample(48);
+  Rope(samples, {2, 2, 3, 4}, {.axis = 1, .positions = own, .theta = 100.0, .batch = 2}, by_sample);
+  std::vector<float> expected(y.begin(), y.begin() + 24);
+  expected.insert(expected.end(), y.begin() + 72, y.begin() + 96);
+  EXPECT_EQ(by_sample.Values(), expected);
   const Placed<float> back(static_cast<int64_t>(x.size()));
   Rope(turned, {2, 5, 3, 4}, {.axis = 1, .theta = 100.0, .inverse = true}, back);
   ExpectNear(back.Values(), std::vector<double>(x.begin(), x.end()), 1e-5);

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/strong_id/strong_id.h"
 #include "base/text/text.h"
@@ -46,10 +47,31 @@ std::optional<ir::OpId> TokensOf(const ir::Graph& graph, const ir::TensorType& l
   return tokens;
 }
 
+// The argument of the model that is the first dimension of its inputs, as `batch` in `input tokens: i32[batch, seq];`;
+// nullopt where it has none.
+std::optional<std::string> BatchArgument(const dsl::syntax::File& file) {
+  for (const dsl::syntax::Item& item : file.items) {
+    const auto* model = std::get_if<dsl::syntax::Model>(&item.kind);
+    if (model == nullptr) continue;
+    for (const dsl::syntax::Statement& statement : model->body) {
+      const auto* input = std::get_if<dsl::syntax::Input>(&statement.kind);
+      if (input == nullptr || !input->type.dimensions.has_value() || input->type.dimensions->empty()) continue;
+      const auto* size = std::get_if<dsl::syntax::Expression>(&input->type.dimensions->front().kind);
+      const auto* name = size != nullptr ? std::get_if<dsl::syntax::Name>(&size->kind) : nullptr;
+      if (name == nullptr) return std::nullopt;
+      for (const dsl::syntax::Parameter& parameter : model->parameters) {
+        if (parameter.name.text == name->text) return name->text;
+      }
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 class GenerationMaker {
  public:
-  GenerationMaker(const CompileOptions& options, FileId file, frontend::Module& module, Report& report)
-      : options_(options), module_(module), file_(file), report_(report) {}
+  GenerationMaker(const CompileOptions& options, int64_t slots, FileId file, frontend::Module& module, Report& report)
+      : options_(options), slots_(slots), module_(module), file_(file), report_(report) {}
 
   bool Run() {
     std::string logits = options_.outputs.empty() ? "" : options_.outputs.front();
@@ -77,7 +99,7 @@ class GenerationMaker {
       return Refuse(*tokens,
                     absl::StrCat("`--chunk ", options_.chunk, "` of sequences with ", Plural(type.shape[1], "place")));
     }
-    return Decode({.tokens = *tokens, .logits = value, .places = options_.chunk}, logits);
+    return Decode({.tokens = *tokens, .logits = value, .places = options_.chunk, .slots = slots_}, logits);
   }
 
  private:
@@ -112,6 +134,7 @@ class GenerationMaker {
   }
 
   const CompileOptions& options_;
+  const int64_t slots_;
   frontend::Module& module_;
   const FileId file_;
   Report& report_;
@@ -119,27 +142,21 @@ class GenerationMaker {
 
 }  // namespace
 
-std::optional<std::string> BatchArgument(const dsl::syntax::File& file) {
-  for (const dsl::syntax::Item& item : file.items) {
-    const auto* model = std::get_if<dsl::syntax::Model>(&item.kind);
-    if (model == nullptr) continue;
-    for (const dsl::syntax::Statement& statement : model->body) {
-      const auto* input = std::get_if<dsl::syntax::Input>(&statement.kind);
-      if (input == nullptr || !input->type.dimensions.has_value() || input->type.dimensions->empty()) continue;
-      const auto* size = std::get_if<dsl::syntax::Expression>(&input->type.dimensions->front().kind);
-      const auto* name = size != nullptr ? std::get_if<dsl::syntax::Name>(&size->kind) : nullptr;
-      if (name == nullptr) return std::nullopt;
-      for (const dsl::syntax::Parameter& parameter : model->parameters) {
-        if (parameter.name.text == name->text) return name->text;
-      }
-      return std::nullopt;
-    }
+int64_t TakeSlots(const dsl::syntax::File& file, Overrides& overrides) {
+  const std::optional<std::string> batch = BatchArgument(file);
+  if (!batch.has_value()) return 1;
+  int64_t slots = 1;
+  for (const auto& [name, value] : overrides) {
+    // Another value is an error, or a number of sequences that is refused.
+    if (name == *batch && (!absl::SimpleAtoi(value, &slots) || slots < 1)) return 1;
   }
-  return std::nullopt;
+  overrides.emplace_back(*batch, "1");
+  return slots;
 }
 
-bool MakeGeneration(const CompileOptions& options, FileId file, frontend::Module& module, Report& report) {
-  if (!GenerationMaker(options, file, module, report).Run()) return false;
+bool MakeGeneration(const CompileOptions& options, int64_t slots, FileId file, frontend::Module& module,
+                    Report& report) {
+  if (!GenerationMaker(options, slots, file, module, report).Run()) return false;
   ir::Pins pins;
   pins.settings = module.pins.settings;
   pins.settings.micro_batches = 1;

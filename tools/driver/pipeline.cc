@@ -124,17 +124,6 @@ Span PlaceOfLook(const absl::Status& status, FileId file, const SourceSet& sourc
   return sources.file(file).SpanOfLine(file, number);
 }
 
-// Those of the command line, and what a mode sets where they say nothing.
-std::vector<std::pair<std::string, std::string>> OverridesOf(const CompileOptions& options,
-                                                             const dsl::syntax::File& file) {
-  std::vector<std::pair<std::string, std::string>> overrides;
-  if (options.mode == ir::Mode::kGenerate) {
-    if (const std::optional<std::string> batch = BatchArgument(file)) overrides.emplace_back(*batch, "1");
-  }
-  overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
-  return overrides;
-}
-
 }  // namespace
 
 std::optional<dsl::syntax::File> ReadModel(const CompileOptions& options, Report& report) {
@@ -148,8 +137,10 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   std::optional<search::Machines> machines = MachinesAskedFor(options, diagnostics);
   if (!machines.has_value()) return std::nullopt;
   const search::DeviceCounts devices = DevicesAskedFor(options, *machines);
+  Overrides overrides = options.overrides;
+  const int64_t slots = options.mode == ir::Mode::kGenerate ? TakeSlots(file, overrides) : 0;
   std::optional<frontend::Module> module = frontend::Analyze(file, report.sources,
-                                                             {.overrides = OverridesOf(options, file),
+                                                             {.overrides = std::move(overrides),
                                                               .devices = devices.given,
                                                               .default_devices = devices.otherwise,
                                                               .target = options.target,
@@ -166,7 +157,8 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
     module->pins.stages.clear();
   }
   if (options.mode == ir::Mode::kPredict && !KeepOutputs(options.outputs, *module, diagnostics)) return std::nullopt;
-  if (options.mode == ir::Mode::kGenerate && !MakeGeneration(options, file.file, *module, report)) return std::nullopt;
+  if (options.mode == ir::Mode::kGenerate && !MakeGeneration(options, slots, file.file, *module, report))
+    return std::nullopt;
   if (!CheckData(*module, MakesSources(options), diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
   module->graph = ir::PoolFirst(std::move(module->graph), module->pins);

@@ -22,7 +22,7 @@ namespace cleave::tools {
 namespace {
 
 constexpr size_t kMostBytes = size_t{4} << 20;  // Of a request.
-constexpr size_t kThreads = 16;                 // So many requests are read, wait or are answered.
+constexpr size_t kMoreThreads = 16;             // Beside one for each request that waits or is answered.
 constexpr int kSecondsToSend = 10;              // Who takes longer for the next bytes has gone away.
 constexpr char kJson[] = "application/json";
 constexpr char kBadRequest[] = "invalid_request_error";
@@ -30,6 +30,7 @@ constexpr char kBadRequest[] = "invalid_request_error";
 struct ServeOptions {
   std::string folder, host = "127.0.0.1", model;
   int port = 8080;
+  int64_t most = 64;
   std::vector<std::string> flags;  // Of run.sh.
 };
 
@@ -41,6 +42,10 @@ void AddServeOptions(CLI::App& app, ServeOptions& options) {
   SetValue(app.add_option("--host", options.host,
                           "The address; 0.0.0.0 lets other machines in, without a password (default 127.0.0.1)"),
            "ADDRESS");
+  SetValue(app.add_option("--most", options.most,
+                          "Requests that are answered or wait at once; further ones get status 503 (default 64)")
+               ->check(CLI::Range(int64_t{1}, int64_t{1000})),
+           "N");
   SetValue(app.add_option("--name", options.model, "What the model is called (default: the name of the folder)"),
            "NAME");
   SetValue(app.add_option("FLAGS", options.flags, "Behind `--`: flags of run.sh, as `--params weights.safetensors`"),
@@ -65,7 +70,9 @@ void Refuse(httplib::Response& response, int status, const std::string& message,
 
 class Service {
  public:
-  Service(std::string model, Program& program) : model_(std::move(model)), program_(program) {}
+  // `most`: requests at once.
+  Service(std::string model, Program& program, int64_t most)
+      : model_(std::move(model)), program_(program), most_(most) {}
 
   void AddTo(httplib::Server& server) {
     server.Get("/health", [](const httplib::Request&, httplib::Response& response) {
@@ -92,13 +99,16 @@ class Service {
   }
 
  private:
-  // A request that the program answers. It is cancelled where nobody waits for its end.
+  // A request that the program answers, in a slot or waiting for one. It is cancelled where nobody waits for its end.
   struct Asked {
-    Asked(Program& its_program, std::string its_id, const std::string& line)
-        : program(its_program), id(std::move(its_id)), lines(program.Ask(id, line)) {}
-    ~Asked() { program.Cancel(id); }
+    Asked(Service& its_service, std::string its_id, const std::string& line)
+        : service(its_service), id(std::move(its_id)), lines(service.program_.Ask(id, line)) {}
+    ~Asked() {
+      service.program_.Cancel(id);
+      --service.asked_;
+    }
 
-    Program& program;
+    Service& service;
     const std::string id;
     const std::shared_ptr<Answering> lines;
   };
@@ -122,7 +132,13 @@ class Service {
                               .id = absl::StrCat(kind == ApiKind::kChat ? "chatcmpl-" : "cmpl-", started_, "-", id),
                               .model = model_,
                               .created = static_cast<int64_t>(std::time(nullptr))};
-    auto asked = std::make_shared<Asked>(program_, id, ProgramLine(request.value(), id));
+    if (++asked_ > most_) {
+      --asked_;
+      response.set_header("Retry-After", "1");
+      return Refuse(response, 503, absl::StrCat("there are ", most_, " requests already: try again later"),
+                    "server_error");
+    }
+    auto asked = std::make_shared<Asked>(*this, id, ProgramLine(request.value(), id));
     std::optional<runtime::Json> first = Wait(*asked->lines);
     if (!first.has_value()) return Refuse(response, 503, "the program has ended", "server_error");
     if (first->Find("error") != nullptr) return Refuse(response, 400, TextOf(*first, "error"), kBadRequest);
@@ -160,6 +176,8 @@ class Service {
 
   const std::string model_;
   Program& program_;
+  const int64_t most_;
+  std::atomic<int64_t> asked_ = 0;
   const int64_t started_ = static_cast<int64_t>(std::time(nullptr));
   std::atomic<int64_t> count_ = 0;
 };
@@ -200,7 +218,7 @@ ExitCode RunServe(const std::string& name, const std::string& summary, const std
   server.set_read_timeout(kSecondsToSend);
   server.set_write_timeout(kSecondsToSend);
   server.set_keep_alive_timeout(5);
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  server.new_task_queue = [&] { return new httplib::ThreadPool(static_cast<size_t>(options.most) + kMoreThreads); };
   int port = options.port;
   const bool is_bound =
       port == 0 ? (port = server.bind_to_any_port(options.host)) > 0 : server.bind_to_port(options.host, port);
@@ -218,7 +236,7 @@ ExitCode RunServe(const std::string& name, const std::string& summary, const std
     is_over = true;
     server.stop();
   });
-  Service service(options.model, *program.value());
+  Service service(options.model, *program.value(), options.most);
   service.AddTo(server);
   out << absl::StrCat("`", options.model, "` at http://", options.host, ":", port, "/v1\n") << std::flush;
   std::thread([ends, &server] {

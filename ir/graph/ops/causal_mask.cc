@@ -1,7 +1,6 @@
 // Attention scores of keys that a query does not see are set to `fill`. The gradient is the same op with fill 0.
 //
 //   causal_mask      entry [.., s, t] with t > s, and with a window those with s - t >= window
-//   causal_mask_at   the same of some rows of the scores, whose numbers are an input: generation computes one at a time
 //   range_mask       entry [.., h, s, t] with t < first[.., s] or t >= end[.., s]
 
 #include <string>
@@ -62,58 +61,21 @@ void MaskRows(const Evaluation& evaluation, Keeps keeps) {
   }
 }
 
-// `number_of_row`: the number of a local row in the whole matrix.
-template <typename NumberOfRow>
-void MaskBehind(const Evaluation& evaluation, NumberOfRow number_of_row) {
-  const int64_t rows = evaluation.output.shape[evaluation.output.shape.size() - 2];
+void EvaluateCausalMask(const Evaluation& evaluation) {
+  const size_t rank = evaluation.output.shape.size();
+  const int64_t rows = evaluation.output.shape[rank - 2], first_row = evaluation.ranges[rank - 2].begin;
   const int64_t window = evaluation.attributes.Get(attribute::kWindow);
   MaskRows(evaluation,
-           [&](int64_t row, int64_t column) { return IsSeenBehind(number_of_row(row % rows), column, window); });
-}
-
-void EvaluateCausalMask(const Evaluation& evaluation) {
-  const int64_t first_row = evaluation.ranges[evaluation.output.shape.size() - 2].begin;
-  MaskBehind(evaluation, [&](int64_t row) { return first_row + row; });
-}
-
-// `row`: what says the numbers of the rows.
-std::vector<KernelCall> CausalMaskCall(const CallSite& site, std::string function, CallArgument row) {
-  const int rank = site.type(0).rank();
-  const LocalDimension rows = {0, rank - 2}, columns = {0, rank - 1};
-  return {{std::move(function),
-           {Pointer{0}, site.Elements(0, 0, rank - 2), LocalSize{{rows}}, LocalSize{{columns}}, std::move(row),
-            FirstIndex{columns}, site.attributes.Get(attribute::kWindow),
-            FloatNumber{site.attributes.Get(attribute::kFill)}, Pointer{kResult}}}};
+           [&](int64_t row, int64_t column) { return IsSeenBehind(first_row + row % rows, column, window); });
 }
 
 std::vector<KernelCall> CausalMaskCalls(const CallSite& site) {
-  return CausalMaskCall(site, "CausalMask", FirstIndex{{0, site.type(0).rank() - 2}});
-}
-
-InferResult InferCausalMaskAt(Types inputs, const Attributes& attributes) {
-  const InferResult result = InferCausalMask(inputs, attributes);
-  if (std::holds_alternative<OpError>(result)) return result;
-  if (auto error = CheckPlaces(inputs, 1, static_cast<size_t>(inputs[0].rank()) - 2)) return *error;
-  return result;
-}
-
-Rule CausalMaskAtRule(Types inputs, const TensorType& output, const Attributes& attributes) {
-  Rule rule = MaskRule(inputs.subspan(0, 1), output, attributes);
-  rule.inputs.push_back({rule.output[rule.output.size() - 2]});
-  return rule;
-}
-
-void EvaluateCausalMaskAt(const Evaluation& evaluation) {
-  const std::vector<double>& places = evaluation.inputs[1]->values;
-  MaskBehind(evaluation, [&](int64_t row) { return static_cast<int64_t>(places[static_cast<size_t>(row)]); });
-}
-
-int64_t CausalMaskAtChoices(Types inputs, const Attributes&, int input) {
-  return input == 1 ? inputs[0].shape.back() : 0;
-}
-
-std::vector<KernelCall> CausalMaskAtCalls(const CallSite& site) {
-  return CausalMaskCall(site, "CausalMaskAt", Pointer{1});
+  const int rank = site.type(0).rank();
+  const LocalDimension rows = {0, rank - 2}, columns = {0, rank - 1};
+  return {{"CausalMask",
+           {Pointer{0}, site.Elements(0, 0, rank - 2), LocalSize{{rows}}, LocalSize{{columns}}, FirstIndex{rows},
+            FirstIndex{columns}, site.attributes.Get(attribute::kWindow),
+            FloatNumber{site.attributes.Get(attribute::kFill)}, Pointer{kResult}}}};
 }
 
 // x [.., heads, rows, columns] without heads and columns.
@@ -191,23 +153,6 @@ OpDefinition DefineCausalMask() {
   definition.infer = InferCausalMask;
   definition.evaluate = EvaluateCausalMask;
   definition.calls = CausalMaskCalls;
-  return definition;
-}
-
-OpDefinition DefineCausalMaskAt() {
-  OpDefinition definition = DefineCausalMask();
-  definition.callable = false;
-  definition.signature.insert(definition.signature.begin() + 1, {.name = "places"});
-  definition.summary =
-      "entries [.., s, t] with t > places[s] replaced by a large negative number, and those with places[s] - t >= "
-      "`window` unless it is 0";
-  definition.infer = InferCausalMaskAt;
-  definition.rule = CausalMaskAtRule;
-  definition.gradient = nullptr;
-  definition.evaluate = EvaluateCausalMaskAt;
-  definition.choices = CausalMaskAtChoices;
-  definition.batch = nullptr;
-  definition.calls = CausalMaskAtCalls;
   return definition;
 }
 

@@ -238,7 +238,7 @@ InferResult InferScatter(Types inputs, const Attributes& attributes) {
                    .message = absl::StrCat("slices ", ShapeText(inputs[1].shape), " of ", ShapeText(inputs[0].shape),
                                            " along dimension ", axis)};
   }
-  if (auto error = CheckPlaces(Types({inputs[1], inputs[2]}), 1, axis)) return *error;
+  if (auto error = CheckPlaces(Types({inputs[1], inputs[2]}), 1, axis, BatchOf(attributes))) return *error;
   return inputs[0];
 }
 
@@ -247,7 +247,9 @@ Rule ScatterRule(Types inputs, const TensorType&, const Attributes& attributes) 
   Rule rule;
   rule.output = AddDimensions(rule, inputs[0].shape);
   const FactorList place = {AddFactor(rule, "i", inputs[1].shape[axis], FactorKind::kWhole)};
-  rule.inputs = {rule.output, WithDimensions(rule.output, axis, 1, {place}), {place}};
+  std::vector<FactorList> places(rule.output.begin(), rule.output.begin() + static_cast<int64_t>(BatchOf(attributes)));
+  places.push_back(place);
+  rule.inputs = {rule.output, WithDimensions(rule.output, axis, 1, {place}), std::move(places)};
   rule.linear = {{0, 1}};
   return rule;
 }
@@ -258,7 +260,15 @@ void EvaluateScatter(const Evaluation& evaluation) {
   const Tensor& indices = *evaluation.inputs[2];
   evaluation.output.values = x.values;
   ScatterRows(*evaluation.inputs[1], indices,
-              IndexingOf(x.shape, axis, 0, indices.shape, evaluation.ranges[axis].begin), evaluation.output);
+              IndexingOf(x.shape, axis, BatchOf(evaluation.attributes), indices.shape, evaluation.ranges[axis].begin),
+              evaluation.output);
+}
+
+// Each element has places of its own.
+OpId BatchScatter(Lift& lift) {
+  const int64_t axis = static_cast<int64_t>(AxisOf(lift.op().attributes, lift.rank(0)));
+  return lift.Main({lift.Whole(0), lift.Whole(1), lift.Whole(2)},
+                   Along(lift.op(), axis + 1, BatchOf(lift.op().attributes) + 1));
 }
 
 int64_t ScatterChoices(Types inputs, const Attributes& attributes, int input) {
@@ -266,7 +276,8 @@ int64_t ScatterChoices(Types inputs, const Attributes& attributes, int input) {
 }
 
 std::vector<KernelCall> ScatterCalls(const CallSite& site) {
-  return ScatterCall(site, static_cast<int>(AxisOf(site.attributes, site.output.rank())));
+  return ScatterCall(site, static_cast<int>(AxisOf(site.attributes, site.output.rank())),
+                     static_cast<int>(BatchOf(site.attributes)));
 }
 
 }  // namespace
@@ -316,13 +327,18 @@ OpDefinition DefineScatter() {
       .callable = false,
       .reads_16_bits = {0, 1},
       .gives_16_bits = true,
-      .signature = {{.name = "x"}, {.name = "updates"}, {.name = "places"}, OptionalAttribute(attribute::kAxis, 0)},
+      .signature = {{.name = "x"},
+                    {.name = "updates"},
+                    {.name = "places"},
+                    OptionalAttribute(attribute::kAxis, 0),
+                    BatchArgument()},
       .summary = "x with the slices along `axis` whose numbers are in `places` replaced by those of updates",
       .infer = InferScatter,
       .rule = ScatterRule,
       .flops = FlopsPerElement<0>,
       .evaluate = EvaluateScatter,
       .choices = ScatterChoices,
+      .batch = BatchScatter,
       .calls = ScatterCalls};
 }
 

@@ -1,5 +1,7 @@
 #include "ir/graph/ops/indexing.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace cleave::ir {
@@ -81,15 +83,17 @@ std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis, int batch
   return {{"ScatterAdd", {Pointer{0}, Pointer{1}, IndexingArgument(site, lookup), Pointer{kResult}}}};
 }
 
-std::vector<KernelCall> ScatterCall(const CallSite& site, int axis) {
-  const Lookup lookup = {.x = kResult, .axis = axis, .indices = 2};
+std::vector<KernelCall> ScatterCall(const CallSite& site, int axis, int batch) {
+  const Lookup lookup = {.x = kResult, .axis = axis, .indices = 2, .batch = batch};
   return {{"Scatter", {Pointer{0}, Pointer{1}, Pointer{2}, IndexingArgument(site, lookup), Pointer{kResult}}}};
 }
 
-std::optional<OpError> CheckPlaces(Types inputs, int places, size_t axis) {
+std::optional<OpError> CheckPlaces(Types inputs, int places, size_t axis, size_t batch) {
   if (auto error = CheckDType(inputs, places, DType::kI32, "places")) return error;
+  const Shape& x = inputs[0].shape;
   const Shape& shape = inputs[static_cast<size_t>(places)].shape;
-  if (shape == Shape{inputs[0].shape[axis]}) return std::nullopt;
+  const bool is_one = batch <= axis && shape.size() == batch + 1 && shape.back() == x[axis];
+  if (is_one && std::equal(shape.begin(), shape.end() - 1, x.begin())) return std::nullopt;
   return OpError{
       .code = Code::kE0411,
       .message = absl::StrCat("places ", ShapeText(shape), " of dimension ", axis, " of ", ShapeText(inputs[0].shape))};

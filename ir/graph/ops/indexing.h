@@ -48,7 +48,7 @@ void GatherRows(const Tensor& x, const Tensor& indices, const RowIndexing& index
 // y[b, o, indices[b, i] - first_row, :] += updates[b, o, i, :] where y has such a row.
 void ScatterAddRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y);
 
-// y[o, indices[i] - first_row, :] = updates[o, i, :] where y has such a row.
+// y[b, o, indices[b, i] - first_row, :] = updates[b, o, i, :] where y has such a row.
 void ScatterRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y);
 
 // The calls that do the same: they look up dimension `axis` of tensor x by tensor `indices`, or add up input 0 along
@@ -62,10 +62,11 @@ struct Lookup {
 std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup);
 std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis, int batch = 0);
 // Of (x, updates, indices).
-std::vector<KernelCall> ScatterCall(const CallSite& site, int axis);
+std::vector<KernelCall> ScatterCall(const CallSite& site, int axis, int batch);
 
-// An error unless input `places` counts the places of dimension `axis` of the first input: i32[size].
-std::optional<OpError> CheckPlaces(Types inputs, int places, size_t axis);
+// An error unless input `places` counts the places of dimension `axis` of the first input for each element of the first
+// `batch` dimensions: i32[batch.., size].
+std::optional<OpError> CheckPlaces(Types inputs, int places, size_t axis, size_t batch);
 
 }  // namespace cleave::ir
 

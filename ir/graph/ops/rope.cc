@@ -6,7 +6,7 @@
 // be cut, because the halves, its major factor, cannot.
 //
 // The op at places has only some positions of a sequence, whose numbers are an input: generation computes one at a
-// time.
+// time, and each element of the first `batch` dimensions has its own.
 
 #include <cmath>
 
@@ -67,7 +67,7 @@ Gradients RopeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add(OpKind::kRope, {dy}, std::move(attributes), GradientName(op, "x"))};
 }
 
-// `position_of`: that of a local element along the axis.
+// `position_of`: that of a local element along the axis, in the row of elements with this number.
 template <typename PositionOf>
 void Rotate(const Evaluation& evaluation, PositionOf position_of) {
   const Shape& shape = evaluation.output.shape;
@@ -79,7 +79,7 @@ void Rotate(const Evaluation& evaluation, PositionOf position_of) {
   const double sign = evaluation.attributes.Get(attribute::kInverse) ? -1 : 1;
   const std::vector<double>& x = evaluation.inputs[0]->values;
   for (int64_t row = 0; row < ElementCount(shape); row += head) {
-    const double position = position_of(row / step % shape[axis]);
+    const double position = position_of(row / step % shape[axis], row / (step * shape[axis]));
     for (int64_t i = 0; i < half; ++i) {
       const double angle = sign * position * std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head));
       const auto first = static_cast<size_t>(row + i);
@@ -92,7 +92,7 @@ void Rotate(const Evaluation& evaluation, PositionOf position_of) {
 
 void EvaluateRope(const Evaluation& evaluation) {
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(evaluation.output.shape.size()));
-  Rotate(evaluation, [&](int64_t i) { return static_cast<double>(evaluation.ranges[axis].begin + i); });
+  Rotate(evaluation, [&](int64_t i, int64_t) { return static_cast<double>(evaluation.ranges[axis].begin + i); });
 }
 
 // A Rotation of the runtime; `places` are its positions.
@@ -113,23 +113,39 @@ std::vector<KernelCall> RopeCalls(const CallSite& site) {
 InferResult InferRopeAt(Types inputs, const Attributes& attributes) {
   const InferResult result = InferRope(inputs, attributes);
   if (std::holds_alternative<OpError>(result)) return result;
-  if (auto error = CheckPlaces(inputs, 1, AxisOf(attributes, inputs[0].rank()))) return *error;
+  if (auto error = CheckPlaces(inputs, 1, AxisOf(attributes, inputs[0].rank()), BatchOf(attributes))) return *error;
   return result;
 }
 
 Rule RopeAtRule(Types inputs, const TensorType& output, const Attributes& attributes) {
   Rule rule = RopeRule(inputs, output, attributes);
-  rule.inputs.push_back({rule.output[AxisOf(attributes, output.rank())]});
+  std::vector<FactorList> places(rule.output.begin(), rule.output.begin() + static_cast<int64_t>(BatchOf(attributes)));
+  places.push_back(rule.output[AxisOf(attributes, output.rank())]);
+  rule.inputs.push_back(std::move(places));
   return rule;
 }
 
 void EvaluateRopeAt(const Evaluation& evaluation) {
-  const std::vector<double>& places = evaluation.inputs[1]->values;
-  Rotate(evaluation, [&](int64_t i) { return places[static_cast<size_t>(i)]; });
+  const Shape& shape = evaluation.output.shape;
+  const Tensor& places = *evaluation.inputs[1];
+  const auto batch = shape.begin() + static_cast<int64_t>(BatchOf(evaluation.attributes));
+  const auto axis = shape.begin() + static_cast<int64_t>(AxisOf(evaluation.attributes, static_cast<int>(shape.size())));
+  const int64_t outer = ElementCount(Shape(batch, axis));  // Of one element of the batch.
+  Rotate(evaluation, [&](int64_t i, int64_t o) { return places.values[static_cast<size_t>(o / outer * *axis + i)]; });
 }
 
 std::vector<KernelCall> RopeAtCalls(const CallSite& site) {
-  return {{"Rope", {Pointer{0}, LocalSizes{0}, RotationOf(site, {Pointer{1}, "positions"}), Pointer{kResult}}}};
+  BracedList rotation = RotationOf(site, {Pointer{1}, "positions"});
+  rotation.fields.push_back({site.Elements(0, 0, static_cast<int>(BatchOf(site.attributes))), "batch", 1});
+  return {{"Rope", {Pointer{0}, LocalSizes{0}, std::move(rotation), Pointer{kResult}}}};
+}
+
+// Each element has places of its own.
+OpId BatchRopeAt(Lift& lift) {
+  Attributes attributes = lift.op().attributes;
+  attributes.Set(attribute::kAxis, ShiftedAxis(attributes.Get(attribute::kAxis)));
+  attributes.Set(attribute::kBatch, static_cast<int64_t>(BatchOf(attributes)) + 1);
+  return lift.Main({lift.Whole(0), lift.Whole(1)}, std::move(attributes));
 }
 
 }  // namespace
@@ -160,12 +176,13 @@ OpDefinition DefineRopeAt() {
   OpDefinition definition = DefineRope();
   definition.callable = false;
   definition.signature.insert(definition.signature.begin() + 1, {.name = "places"});
+  definition.signature.push_back(BatchArgument());
   definition.summary = "rotary position embedding of some places, whose numbers along `axis` are given";
   definition.infer = InferRopeAt;
   definition.rule = RopeAtRule;
   definition.gradient = nullptr;
   definition.evaluate = EvaluateRopeAt;
-  definition.batch = nullptr;
+  definition.batch = BatchRopeAt;
   definition.calls = RopeAtCalls;
   return definition;
 }

@@ -126,11 +126,6 @@ void AddElementwiseSamples(Forms& forms) {
     maker.Add({{{a, s, t}}}, {{attribute::kFill, 0.0}});
     maker.Add({{{2, a, s, s}}}, {{attribute::kWindow, 2}});
   };
-  forms[OpKind::kCausalMaskAt] = [](Maker& maker) {
-    const int64_t a = maker.Size(), s = maker.Size(), t = maker.Size();
-    maker.Add({{{s, t}}, {{s}, Fill::kLabels}}, {{attribute::kFill, -7.0}});
-    maker.Add({{{a, 2, 1, t}}, {{1}, Fill::kLabels}}, {{attribute::kWindow, 2}});
-  };
   forms[OpKind::kRangeMask] = [](Maker& maker) {
     const int64_t a = maker.Size(), h = maker.Size(), s = maker.Size(), t = maker.Size();
     maker.Add({{{h, s, t}}, {{s}, Fill::kLabels}, {{s}, Fill::kLabels}}, {{attribute::kFill, -7.0}});

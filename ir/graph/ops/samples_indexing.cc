@@ -15,6 +15,8 @@ void AddIndexingSamples(Forms& forms) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{3, a}}, {{b, a}}, {{b}, Fill::kLabels}});
     maker.Add({{{a, c, 4, b}}, {{a, c, 1, b}}, {{1}, Fill::kLabels}}, {{attribute::kAxis, -2}});
+    maker.Add({{{a, c, 4, b}}, {{a, c, 2, b}}, {{a, 2}, Fill::kLabels}},
+              {{attribute::kAxis, -2}, {attribute::kBatch, 1}});
   };
   forms[OpKind::kScatterAdd] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();

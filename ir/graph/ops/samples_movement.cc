@@ -74,6 +74,7 @@ void AddMovementSamples(Forms& forms) {
     maker.Add({{{b, 2 * pairs}}, {{b}, Fill::kLabels}});
     maker.Add({{{a, 1, b, 2 * pairs}}, {{1}, Fill::kLabels}},
               {{attribute::kTheta, 50.0}, {attribute::kAxis, 1}, {attribute::kInverse, true}});
+    maker.Add({{{a, 3, b, 2 * pairs}}, {{a, b}, Fill::kLabels}}, {{attribute::kBatch, 1}});
   };
   // With this key the op in a graph draws the same numbers as the op alone.
   forms[OpKind::kDropout] = [](Maker& maker) {

@@ -41,7 +41,6 @@ bool IsInteger(OpKind op, size_t input) {
                                                                {OpKind::kDistinct, 0},
                                                                {OpKind::kSumEqual, 1},
                                                                {OpKind::kSumEqual, 2},
-                                                               {OpKind::kCausalMaskAt, 1},
                                                                {OpKind::kRopeAt, 1},
                                                                {OpKind::kRangeMask, 1},
                                                                {OpKind::kRangeMask, 2},
@@ -236,10 +235,6 @@ TEST(ValuesTest, Rows) {
           {T({2, 3}, {1, 2, 3, 4, 5, 6})},
           {{attribute::kFill, -9.0}},
           T({2, 3}, {1, -9, -9, 4, 5, -9})},
-         {OpKind::kCausalMaskAt,
-          {T({2, 3}, {1, 2, 3, 4, 5, 6}), T({2}, {1, 0})},
-          {{attribute::kFill, -9.0}},
-          T({2, 3}, {1, 2, -9, 4, -9, -9})},
          {OpKind::kCausalMask,
           {T({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9})},
           {{attribute::kFill, -9.0}, {attribute::kWindow, 2}},
@@ -385,6 +380,10 @@ TEST(ValuesTest, Movements) {
        {OpKind::kGather, {x, T({}, {1})}, {}, T({3}, {4, 5, 6})},
        {OpKind::kScatter, {x, T({2, 1}, {8, 9}), T({1}, {2})}, {{attribute::kAxis, 1}}, T({2, 3}, {1, 2, 8, 4, 5, 9})},
        {OpKind::kScatter, {x, T({1, 3}, {7, 8, 9}), T({1}, {2})}, {}, x},
+       {OpKind::kScatter,
+        {x, T({2, 1}, {8, 9}), T({2, 1}, {2, 0})},
+        {{attribute::kAxis, 1}, {attribute::kBatch, 1}},
+        T({2, 3}, {1, 2, 8, 9, 5, 6})},
        {OpKind::kScatterAdd,
         {x, T({3}, {1, 1, -4})},
         {{attribute::kSize, 2}, {attribute::kAxis, -1}},
@@ -416,7 +415,11 @@ TEST(ValuesTest, Rope) {
          {OpKind::kRopeAt,
           {T({1, 4}, {1, 2, 3, 4}), T({1}, {1})},
           {},
-          T({1, 4}, {turned.values.begin() + 4, turned.values.end()})}});
+          T({1, 4}, {turned.values.begin() + 4, turned.values.end()})},
+         {OpKind::kRopeAt,
+          {T({2, 1, 4}, x.values), T({2, 1}, {0, 1})},
+          {{attribute::kBatch, 1}},
+          T({2, 1, 4}, turned.values)}});
 }
 
 TEST(ValuesTest, Total) {

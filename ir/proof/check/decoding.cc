@@ -52,23 +52,38 @@ Tensor Slices(const Tensor& x, size_t dimension, int64_t begin, int64_t count) {
   return result;
 }
 
-// The step on some places of the sequence after others.
+// A row of each tensor, one above the other.
+Tensor Stacked(const std::vector<Tensor>& rows, Shape shape) {
+  Tensor all{.shape = std::move(shape), .values = {}};
+  for (const Tensor& row : rows) all.values.insert(all.values.end(), row.values.begin(), row.values.end());
+  return all;
+}
+
+// The step on some places of sequences after others, one in each slot.
 class Steps {
  public:
-  // `whole`: the sources of the model. What the step remembers begins with random values, as another sequence may have
-  // left it: nothing of it may show.
-  Steps(const Graph& model, const Decoding& decoding, const SourceValues& whole, uint64_t seed)
+  // `models`: the sources of the model for each slot. What the step remembers begins with random values, as another
+  // sequence may have left it: nothing of it may show.
+  Steps(const Graph& model, const Decoding& decoding, const std::vector<SourceValues>& models, OpId tokens,
+        uint64_t seed)
       : decoding_(decoding), sources_(RandomSources(decoding.graph, seed)) {
+    for (const SourceValues& one : models) tokens_.push_back(one.at(tokens));
     for (const Op& op : decoding.graph.ops) {
-      if (op.kind == OpKind::kParameter) sources_[op.id] = whole.at(*model.Find(op.name));
+      if (op.kind == OpKind::kParameter) sources_[op.id] = models.front().at(*model.Find(op.name));
     }
   }
 
-  IdVector<OpId, Tensor> Run(const Tensor& tokens, int64_t first) {
-    Tensor places = Zeros(decoding_.graph.op(decoding_.places).type.shape);
-    std::iota(places.values.begin(), places.values.end(), static_cast<double>(first));
-    sources_[decoding_.tokens] = Slices(tokens, 1, first, places.shape[0]);
-    sources_[decoding_.places] = std::move(places);
+  // `first`: of the places in each slot.
+  IdVector<OpId, Tensor> Run(const std::vector<int64_t>& first) {
+    const Shape& shape = decoding_.graph.op(decoding_.places).type.shape;
+    std::vector<Tensor> tokens, places;
+    for (size_t slot = 0; slot < first.size(); ++slot) {
+      tokens.push_back(Slices(tokens_[slot], 1, first[slot], shape[1]));
+      places.push_back(Zeros({shape[1]}));
+      std::iota(places.back().values.begin(), places.back().values.end(), static_cast<double>(first[slot]));
+    }
+    sources_[decoding_.tokens] = Stacked(tokens, shape);
+    sources_[decoding_.places] = Stacked(places, shape);
     IdVector<OpId, Tensor> values = InterpretGraph(decoding_.graph, sources_, kNoTraining);
     for (const StateUpdate& update : decoding_.graph.updates) sources_[update.state] = values[update.value];
     return values;
@@ -77,15 +92,24 @@ class Steps {
  private:
   const Decoding& decoding_;
   SourceValues sources_;
+  std::vector<Tensor> tokens_;
 };
+
+// What one slot has of the value of the step.
+Tensor OfSlot(const Counterpart& counterpart, const Tensor& value, size_t slot) {
+  if (counterpart.is_shared) return value;
+  Tensor own = Slices(value, 0, static_cast<int64_t>(slot), 1);
+  own.shape.erase(own.shape.begin());
+  return own;
+}
 
 // For each op of the model whether the step's value hangs on what is not remembered yet, that of later places: whether
 // it differs where only that does. Only ops with a counterpart have places.
 IdVector<OpId, char> LooksAhead(const Graph& model, const Decoding& decoding, const IdVector<OpId, Tensor>& values,
                                 const IdVector<OpId, Tensor>& others) {
   IdVector<OpId, char> looks(model.ops.size(), 0);
-  for (const auto& [step, whole, dimension] : decoding.counterparts) {
-    looks[whole] = LargestDifference(values[step], values[step], others[step]).relative > kTolerance;
+  for (const Counterpart& one : decoding.counterparts) {
+    looks[one.whole] = LargestDifference(values[one.step], values[one.step], others[one.step]).relative > kTolerance;
   }
   return looks;
 }
@@ -109,32 +133,47 @@ absl::StatusOr<std::optional<DecodeProblem>> CheckDecoding(const Graph& graph, c
   const int64_t time = small->op(options.tokens).type.shape[1];
   DecodeOptions few = options;
   few.places = std::min(options.places, time);
+  few.slots = 2;
   const std::variant<Decoding, DecodeProblem> made = MakeDecoding(*small, few);
   if (const auto* problem = std::get_if<DecodeProblem>(&made)) return *problem;
   const Decoding& decoding = std::get<Decoding>(made);
   constexpr uint64_t kSeed = 1, kOtherSeed = 2;
-  const SourceValues sources = RandomSources(*small, kSeed);
-  const IdVector<OpId, Tensor> whole = InterpretGraph(*small, sources, kNoTraining);
-  const IdVector<OpId, char> hangs = HangOnRounding(*small, sources, kNoTraining);
-  Steps steps(*small, decoding, sources, kSeed), others(*small, decoding, sources, kOtherSeed);
-  for (int64_t next = 0; next < time; next += few.places) {
-    const int64_t first = std::min(next, time - few.places);
-    const IdVector<OpId, Tensor> values = steps.Run(sources.at(options.tokens), first);
-    const IdVector<OpId, char> looks_ahead =
-        LooksAhead(*small, decoding, values, others.Run(sources.at(options.tokens), first));
+  // The same parameters and other tokens in each slot.
+  std::vector<SourceValues> models(static_cast<size_t>(few.slots), RandomSources(*small, kSeed));
+  std::vector<IdVector<OpId, Tensor>> wholes;
+  for (size_t slot = 0; slot < models.size(); ++slot) {
+    if (slot > 0) models[slot][options.tokens] = RandomSources(*small, kSeed + slot + 1).at(options.tokens);
+    wholes.push_back(InterpretGraph(*small, models[slot], kNoTraining));
+  }
+  const IdVector<OpId, char> hangs = HangOnRounding(*small, models.front(), kNoTraining);
+  Steps steps(*small, decoding, models, options.tokens, kSeed);
+  Steps others(*small, decoding, models, options.tokens, kOtherSeed);
+  // The second slot is a step behind the first.
+  for (int64_t next = 0; next < time + few.places; next += few.places) {
+    std::vector<int64_t> first;
+    for (int64_t slot = 0; slot < few.slots; ++slot) {
+      first.push_back(std::clamp<int64_t>(next - slot * few.places, 0, time - few.places));
+    }
+    const IdVector<OpId, Tensor> values = steps.Run(first);
+    const IdVector<OpId, char> looks_ahead = LooksAhead(*small, decoding, values, others.Run(first));
     if (looks_ahead[options.logits]) {
       return DecodeProblem{Cause(*small, looks_ahead, options.logits),
                            "looks at later places, which are not there yet"};
     }
-    for (const auto& [step, op, dimension] : decoding.counterparts) {
+    for (const Counterpart& one : decoding.counterparts) {
       // What looks ahead and is masked afterwards.
-      if (looks_ahead[op] || hangs[op]) continue;
-      const Tensor expected = Slices(whole[op], dimension, first, few.places);
-      const Difference difference = LargestDifference(whole[op], expected, values[step]);
-      if (difference.relative <= kTolerance) continue;
-      return absl::InternalError(absl::StrCat(
-          "the step of `", small->op(op).name, "` is wrong at place ", first, ": element ", difference.element, " is ",
-          values[step].values[difference.element], ", the model gives ", expected.values[difference.element]));
+      if (looks_ahead[one.whole] || hangs[one.whole]) continue;
+      for (size_t slot = 0; slot < first.size(); ++slot) {
+        const Tensor& whole = wholes[slot][one.whole];
+        const Tensor expected = Slices(whole, one.dimension, first[slot], few.places);
+        const Tensor found = OfSlot(one, values[one.step], slot);
+        const Difference difference = LargestDifference(whole, expected, found);
+        if (difference.relative <= kTolerance) continue;
+        return absl::InternalError(absl::StrCat("the step of `", small->op(one.whole).name, "` is wrong at place ",
+                                                first[slot], " of slot ", slot, ": element ", difference.element,
+                                                " is ", found.values[difference.element], ", the model gives ",
+                                                expected.values[difference.element]));
+      }
     }
   }
   return std::nullopt;

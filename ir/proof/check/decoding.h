@@ -11,10 +11,11 @@
 
 namespace cleave::ir {
 
-// Makes the model small, as shrink.h does, and its step. Computes the model on random sequences, and its step for one
-// place after another, and compares at each place every value that the step has of the model, but for those that change
-// with later tokens and are masked afterwards. Where the logits change with later tokens, the problem is the op through
-// which these come in. A difference is an Internal error. REQUIRES: as MakeDecoding, which made a step of the graph.
+// Makes the model small, as shrink.h does, and its step of two slots. Computes the model on random sequences, and its
+// step for one place after another, at other places in each slot, and compares every value that the step has of the
+// model, but for those that change with later tokens and are masked afterwards. Where the logits change with later
+// tokens, the problem is the op through which these come in. A difference is an Internal error. REQUIRES: as
+// MakeDecoding, which made a step of the graph.
 absl::StatusOr<std::optional<DecodeProblem>> CheckDecoding(const Graph& graph, const DecodeOptions& options);
 
 }  // namespace cleave::ir

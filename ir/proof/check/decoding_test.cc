@@ -16,7 +16,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr int64_t kBatch = 2, kTime = 12, kWidth = 8, kSymbols = 6;
+constexpr int64_t kBatch = 1, kTime = 12, kWidth = 8, kSymbols = 6;
 
 // A model that is made op by op: embedded tokens, something between, and logits.
 class LanguageModel {
@@ -113,21 +113,33 @@ TEST(DecodingTest, TokenByTokenNothingIsRemembered) {
   EXPECT_TRUE(Caches(graph, model).empty());
 }
 
-// Fewer heads of keys than of queries: what is repeated is kept once.
+// Fewer heads of keys than of queries: what is repeated is kept once, by however many ops it is repeated.
 TEST(DecodingTest, KeepsTheSmallerValue) {
   LanguageModel model;
-  const OpId key = model.Add(OpKind::kMatmul, {model.x, model.Parameter({kWidth, kWidth / 2})});
-  const OpId lifted = model.Add(OpKind::kReshape, {key}, {{attribute::kShape, Ints{kBatch, 1, kTime, kWidth / 2}}});
-  const OpId repeated = model.Add(OpKind::kAdd, {lifted, model.Parameter({2, 1, 1})});
+  const auto repeated = [&] {
+    const OpId own = model.Add(OpKind::kMatmul, {model.x, model.Parameter({kWidth, kWidth / 2})});
+    const OpId lifted =
+        model.Add(OpKind::kReshape, {own}, {{attribute::kShape, Ints{kBatch, 1, 1, kTime, kWidth / 2}}});
+    const OpId twice =
+        model.Add(OpKind::kBroadcastTo, {lifted}, {{attribute::kShape, Ints{kBatch, 1, 2, kTime, kWidth / 2}}});
+    return model.Add(OpKind::kReshape, {twice}, {{attribute::kShape, Ints{kBatch, 2, kTime, kWidth / 2}}});
+  };
   const OpId scores =
       model.Add(OpKind::kCausalMask,
-                {model.Add(OpKind::kMatmul, {model.Heads(model.x), repeated}, {{attribute::kTransposeB, true}})});
-  const OpId mixed = model.Add(OpKind::kMatmul, {model.Add(OpKind::kSoftmax, {scores}), repeated});
+                {model.Add(OpKind::kMatmul, {model.Heads(model.x), repeated()}, {{attribute::kTransposeB, true}})},
+                {{attribute::kWindow, 5}});
+  const OpId mixed = model.Add(OpKind::kMatmul, {model.Add(OpKind::kSoftmax, {scores}), repeated()});
   const OpId back = model.Add(OpKind::kTranspose, {mixed}, {{attribute::kPermutation, Ints{0, 2, 1, 3}}});
   const OpId joined = model.Add(OpKind::kReshape, {back}, {{attribute::kShape, Ints{kBatch, kTime, kWidth}}});
   const Graph graph = model.Finish(joined);
   ExpectRight(graph, model);
-  EXPECT_EQ(Caches(graph, model), (std::vector<std::string>{"reshape.cache"}));
+  const auto made = MakeDecoding(graph, model.Options());
+  ASSERT_TRUE(std::holds_alternative<Decoding>(made));
+  const Graph& step = std::get<Decoding>(made).graph;
+  ASSERT_EQ(step.updates.size(), 2u);
+  for (const StateUpdate& update : step.updates) {
+    EXPECT_EQ(step.op(update.state).type.elements(), kTime * kWidth / 2) << step.op(update.state).name;
+  }
 }
 
 // What mixes places and looks back only is computed from all of them.

@@ -1,5 +1,6 @@
-// Reading guide: FindTimes goes forward, Plan backward and Build forward again. PerPlace says whether an op can be
-// computed at the places of a step, and what it then reads. OfOneDocument goes before all of it.
+// Reading guide: Decoder makes the step of one sequence: FindTimes goes forward, Plan backward and Build forward again.
+// PerPlace says whether an op can be computed at the places of a step, and what it then reads. InSlots makes the step
+// of several sequences of it. OfOneDocument goes before all of it.
 #include "ir/transforms/decode/decode.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/transforms/vectorize/vectorize.h"
 
 namespace cleave::ir {
 namespace {
@@ -33,7 +35,7 @@ struct TimeFactor {
 // An op as it is computed at the places of a step.
 struct PlaceForm {
   OpKind kind{};
-  bool reads_places = false;  // The numbers of the places are a further input.
+  bool reads_places = false;  // The numbers of the places are a further input, or what follows from them.
   Attributes attributes = {};
   std::vector<std::optional<TimeDimension>> inputs = {};  // nullopt: read as a whole.
 };
@@ -58,6 +60,7 @@ class Decoder {
         at_(graph.ops.size()),
         whole_(graph.ops.size()) {}
 
+  // With tokens [1, places] and places [places].
   std::variant<Decoding, DecodeProblem> Run() && {
     FindTimes();
     const TimeDimension wanted = {.dimension = 1};
@@ -163,11 +166,12 @@ class Decoder {
     const size_t rank = op.type.shape.size();
     const bool is_simple = time.major == 1 && time.minor == 1;
     switch (op.kind) {
-      case OpKind::kCausalMask:
+      case OpKind::kCausalMask:  // What a row sees is a range of keys.
         if (time.dimension + 2 != rank) return time.dimension + 2 < rank;
-        form.kind = OpKind::kCausalMaskAt;
+        form.kind = OpKind::kRangeMask;
         form.reads_places = true;
-        return is_simple;
+        form.attributes = {{attribute::kFill, op.attributes.Get(attribute::kFill)}};
+        return is_simple && rank > 2;
       case OpKind::kRangeMask:  // Its ranges are those of the rows that are there.
         return time.dimension + 1 < rank;
       case OpKind::kRope:
@@ -224,12 +228,9 @@ class Decoder {
       return;
     }
     if (need.whole && varies_[op.id] != 0) {
-      std::optional<TimeDimension> time = need.at;
-      for (const TimeDimension& own : times_[op.id]) {
-        if (!time.has_value()) time = own;
-      }
+      const std::optional<TimeDimension> time = need.at.has_value() ? need.at : TimeOf(op.id);
       const bool can_be_kept = time.has_value() && time->major == 1 && time->minor == 1 && op.type.dtype == DType::kF32;
-      need.is_kept = can_be_kept && !IsSmallerBefore(op);
+      need.is_kept = can_be_kept && !IsBetterBefore(op);
       if (need.is_kept) need.at = time;
     }
     if (need.at.has_value()) {
@@ -242,17 +243,32 @@ class Decoder {
     }
   }
 
-  // Whether the op repeats elements of the one value that it has from the tokens: that is smaller to keep.
-  bool IsSmallerBefore(const Op& op) const {
-    const OpClass op_class = DefinitionOf(op).op_class;
-    if (op_class != OpClass::kMovement && op_class != OpClass::kElementwise) return false;
-    int64_t varying = 0, elements = 0;
-    for (const OpId input : op.inputs) {
-      if (varies_[input] == 0) continue;
-      ++varying;
-      if (graph_.op(input).type.dtype == DType::kF32) elements = graph_.op(input).type.elements();
+  std::optional<TimeDimension> TimeOf(OpId value) const {
+    return times_[value].empty() ? std::nullopt : std::optional(times_[value].front());
+  }
+
+  // Whether the value repeats elements of another, of which alone it is made, by any number of ops: that is smaller to
+  // keep. So keys and values have the heads of their projections, not those of the queries. What only has another shape
+  // is kept as it was before, so that nothing lies between the last repetition and who reads it.
+  bool IsBetterBefore(const Op& op) const {
+    const auto can_be_kept = [&](const Op& value) {
+      const std::optional<TimeDimension> time = TimeOf(value.id);
+      return time.has_value() && time->major == 1 && time->minor == 1;
+    };
+    for (const Op* of = &op;;) {
+      const OpClass op_class = DefinitionOf(*of).op_class;
+      if (op_class != OpClass::kMovement && op_class != OpClass::kElementwise) return false;
+      const Op* from = nullptr;
+      for (const OpId input : of->inputs) {
+        if (varies_[input] == 0) continue;
+        if (from != nullptr || graph_.op(input).type.dtype != DType::kF32) return false;
+        from = &graph_.op(input);
+      }
+      if (from == nullptr) return false;
+      if (of == &op && op.kind == OpKind::kReshape && can_be_kept(*from)) return true;
+      if (from->type.elements() < op.type.elements() && can_be_kept(*from)) return true;
+      of = from;
     }
-    return varying == 1 && elements > 0 && elements < op.type.elements();
   }
 
   void Build() {
@@ -262,6 +278,10 @@ class Decoder {
                             {attribute::kDType, DType::kI32},
                             {attribute::kData, std::string(kPlacesInput)}},
                            kPlacesInput);
+    for (const Op& op : graph_.ops) {
+      const bool is_mask = forms_[op.id].has_value() && op.kind == OpKind::kCausalMask;
+      if (is_mask && forms_[op.id]->reads_places) MakeRanges(op);
+    }
     for (const Op& op : graph_.ops) {
       if (problem_.has_value()) return;
       builder_.SetLine(op.line);
@@ -287,11 +307,41 @@ class Decoder {
       if (!input.has_value()) return;
       inputs.push_back(*input);
     }
-    if (form.reads_places) inputs.push_back(places_);
+    if (form.reads_places && form.kind == OpKind::kRangeMask) {
+      const std::vector<OpId>& ranges = MakeRanges(op);
+      inputs.insert(inputs.end(), ranges.begin(), ranges.end());
+    } else if (form.reads_places) {
+      inputs.push_back(places_);
+    }
     at_[op.id] = Add(op, form.kind, std::move(inputs), form.attributes);
     if (at_[op.id].has_value() && time.major == 1 && time.minor == 1) {
       counterparts_.push_back({.step = *at_[op.id], .whole = op.id, .dimension = time.dimension});
     }
+  }
+
+  // The first key that each row of a causal mask [samples.., heads, rows, keys] sees, and the end of those: [samples..,
+  // places]. Masks that see the same share them.
+  const std::vector<OpId>& MakeRanges(const Op& mask) {
+    const int64_t own = mask.attributes.Get(attribute::kWindow);
+    const int64_t window = own == 0 ? time_ : own;
+    Shape samples(mask.type.shape.begin(), mask.type.shape.end() - 3);
+    const auto [known, is_new] = ranges_.try_emplace({window, samples});
+    if (!is_new) return known->second;
+    const auto number = [&](int64_t value) {
+      return builder_.Add(OpKind::kConstant, {},
+                          {{attribute::kValue, static_cast<double>(value)},
+                           {attribute::kDType, DType::kI32},
+                           {attribute::kShape, Shape{}}},
+                          "number");
+    };
+    Shape rows(samples.size(), 1);
+    for (Shape* const shape : {&rows, &samples}) shape->push_back(options_.places);
+    OpId place = builder_.Add(OpKind::kReshape, {places_}, {{attribute::kShape, rows}}, "places");
+    if (rows != samples) place = builder_.Add(OpKind::kBroadcastTo, {place}, {{attribute::kShape, samples}}, "places");
+    const OpId begin = builder_.Add(OpKind::kAdd, {place, number(1 - window)}, {}, "window");
+    known->second = {builder_.Add(OpKind::kMaximum, {begin, number(0)}, {}, "first_key"),
+                     builder_.Add(OpKind::kAdd, {place, number(1)}, {}, "end_of_keys")};
+    return known->second;
   }
 
   void BuildWhole(const Op& op) {
@@ -349,16 +399,66 @@ class Decoder {
   OpId places_;
   IdVector<OpId, std::optional<OpId>> at_, whole_;
   std::map<std::pair<OpId, int64_t>, OpId> slices_;  // At the places, of wholes, by value and dimension.
+  std::map<std::pair<int64_t, Shape>, std::vector<OpId>> ranges_;
   std::vector<Counterpart> counterparts_;
 };
+
+// The step of one sequence for as many as there are slots, each of which has places and states of its own.
+Decoding InSlots(const Decoding& one, const DecodeOptions& options) {
+  GraphBuilder builder(Graph{.model = one.graph.model, .file = one.graph.file, .hash = one.graph.hash});
+  const Shape of_step = {options.slots, options.places};
+  std::vector<MappedInput> mapped;
+  const auto add = [&](OpId element, const Shape& shape) {
+    const Op& op = one.graph.op(element);
+    Attributes attributes = op.attributes;
+    attributes.Set(attribute::kShape, shape);
+    builder.SetLine(op.line);
+    builder.SetSource(op);
+    mapped.push_back({.element = element, .whole = builder.Add(op.kind, {}, std::move(attributes), op.name)});
+    return mapped.back().whole;
+  };
+  const OpId tokens = add(one.tokens, of_step);
+  mapped.back().whole = builder.Add(OpKind::kReshape, {tokens},
+                                    {{attribute::kShape, Shape{options.slots, 1, options.places}}}, "sequences");
+  const OpId places = add(one.places, of_step);
+  for (const StateUpdate& update : one.graph.updates) {
+    Shape shape = one.graph.op(update.state).type.shape;
+    shape.insert(shape.begin(), options.slots);
+    add(update.state, shape);
+  }
+  const std::vector<Op> ops(one.graph.ops.begin(), one.graph.ops.end());
+  const Vectorized all = Vectorize(builder, ops, mapped, options.slots);
+  Decoding slots{.graph = {}, .tokens = tokens, .places = places, .logits = all.at(one.logits).value};
+  for (const StateUpdate& update : one.graph.updates) {
+    builder.mutable_graph().updates.push_back({all.at(update.state).value, all.at(update.value).value});
+  }
+  for (const Counterpart& own : one.counterparts) {
+    const BatchedOp& step = all.at(own.step);
+    slots.counterparts.push_back(
+        {.step = step.value, .whole = own.whole, .dimension = own.dimension, .is_shared = !step.mapped});
+  }
+  const Shape& logits = builder.type(slots.logits).shape;
+  slots.logits = builder.Add(OpKind::kReshape, {slots.logits},
+                             {{attribute::kShape, Shape{options.slots, options.places, logits.back()}}}, "logits");
+  slots.graph = std::move(builder).Build();
+  return slots;
+}
 
 }  // namespace
 
 std::variant<Decoding, DecodeProblem> MakeDecoding(const Graph& graph, const DecodeOptions& options) {
-  if (graph.op(options.tokens).type.shape[1] < 2) {
+  const Shape& tokens = graph.op(options.tokens).type.shape;
+  if (tokens[1] < 2) {
     return DecodeProblem{options.tokens, "has sequences of one place, which leave nothing to generate"};
   }
-  return Decoder(graph, options).Run();
+  if (tokens[0] != 1) {
+    return DecodeProblem{options.tokens, absl::StrCat("has ", tokens[0],
+                                                      " sequences, and no argument of the model says "
+                                                      "how many: `model Name(batch: int = 8, …)`")};
+  }
+  std::variant<Decoding, DecodeProblem> one = Decoder(graph, options).Run();
+  if (const Decoding* const step = std::get_if<Decoding>(&one)) return InSlots(*step, options);
+  return one;
 }
 
 Graph OfOneDocument(Graph graph) {

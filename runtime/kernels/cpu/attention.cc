@@ -1,7 +1,7 @@
 // Reading guide: an AttentionPiece is the work of one thread on some of the queries that see one key head. It takes the
 // keys in groups of panels, and for each group the queries in tiles; Forward and Gradients are these two loops. Packed
 // keys serve all tiles of a piece, whichever query head these belong to. A core's second cache holds a group. Panels of
-// which a tile sees no key are left out (Sight).
+// which a tile sees no key are left out (Sight). For few queries keys are not packed (ForwardOfFew).
 //
 // With s the scores, L the logsumexp of a row, p = exp(s - L) the weights and d = dout v^T, the gradient by the scores
 // is p (d - delta), where delta = sum_j p d = dout out, row by row. So the gradients take each tile and panel alone,
@@ -208,6 +208,7 @@ class AttentionPiece {
         my_(blocks) {}
 
   void Forward(T* out, float* logsumexp) const {
+    if (HasFew()) return ForwardOfFew(out, logsumexp);
     for (int64_t key = FirstGroup(); key == FirstGroup() || key < seen_.end; key += kGroup) {
       PackTransposed(k_, key, my_.keys);
       PackPairsOfKeys(v_, key, my_.values);
@@ -247,6 +248,85 @@ class AttentionPiece {
   }
 
  private:
+  // Where a piece has so few queries, as in generation, keys and values are read once as they lie: to pack them takes
+  // longer than the products.
+  static constexpr int64_t kFew = 16;
+  bool HasFew() const {
+    return tiles_of_head_ == 1 && (end_ - begin_) * shape_.rows <= kFew && !draws_.IsNeeded() &&
+           shape_.bias.values == nullptr;
+  }
+
+  void ForwardOfFew(T* out, float* logsumexp) const {
+    const int64_t head = shape_.head, count = (end_ - begin_) * shape_.rows;
+    const int64_t group = my_.panels * kAttentionTile;
+    float* const queries = reinterpret_cast<float*>(my_.turning);
+    float* const row = reinterpret_cast<float*>(my_.query);
+    const auto read = [=](const T* from, float factor, float* to) {
+#pragma omp simd
+      for (int64_t e = 0; e < head; ++e) to[e] = static_cast<float>(from[e]) * factor;
+    };
+    const auto rows_of = [&](auto* tensor, const AttentionStrides& strides, int64_t i) {
+      const int64_t head_of_query = first_head_ + begin_ + i / shape_.rows;
+      return From(RowsOf(tensor, strides, batch_, head_of_query), i % shape_.rows).data;
+    };
+    for (int64_t i = 0; i < count; ++i) read(rows_of(inputs_.q, shape_.q, i), shape_.scale, queries + i * head);
+    std::fill_n(my_.largest, count, kHidden);
+    std::fill_n(my_.sum, count, 0.0f);
+    std::fill_n(my_.result, count * head, 0.0f);
+    for (int64_t key = std::max<int64_t>(0, seen_.begin); key < seen_.end; key += group) {
+      const int64_t keys = std::min(group, seen_.end - key);
+      for (int64_t j = 0; j < keys; ++j) {
+        read(From(k_, key + j).data, 1.0f, row);
+        for (int64_t i = 0; i < count; ++i) {
+          const float* const query = queries + i * head;
+          float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+          for (int64_t e = 0; e < head; ++e) sum += query[e] * row[e];
+          my_.scores[i * group + j] = sum;
+        }
+      }
+      for (int64_t i = 0; i < count; ++i) WeighFew(i, SightOf(i % shape_.rows).From(key), keys, my_.scores + i * group);
+      for (int64_t j = 0; j < keys; ++j) {
+        read(From(v_, key + j).data, 1.0f, row);
+        for (int64_t i = 0; i < count; ++i) {
+          const float weight = my_.scores[i * group + j];
+          float* const result = my_.result + i * head;
+#pragma omp simd
+          for (int64_t e = 0; e < head; ++e) result[e] += weight * row[e];
+        }
+      }
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const float sum = my_.sum[i], factor = sum == 0.0f ? 0.0f : 1.0f / sum;
+      const int64_t query = (batch_ * shape_.heads + first_head_ + begin_) * shape_.rows + i;
+      if (logsumexp != nullptr) logsumexp[query] = my_.largest[i] + std::log(sum);
+      if (out == nullptr) continue;
+      T* const to = rows_of(out, shape_.out, i);
+      for (int64_t e = 0; e < head; ++e) to[e] = T(my_.result[i * head + e] * factor);
+    }
+  }
+
+  // Makes weights of the scores of query `i` by some keys, relative to the largest score until here, and makes what is
+  // there of the result relative to it.
+  void WeighFew(int64_t i, Sight sight, int64_t keys, float* scores) const {
+    const int64_t begin = std::clamp<int64_t>(sight.begin, 0, keys), end = std::clamp<int64_t>(sight.end, begin, keys);
+    std::fill(scores, scores + begin, 0.0f);
+    std::fill(scores + end, scores + keys, 0.0f);
+    if (shape_.cap != 0.0f) {
+      for (int64_t j = begin; j < end; ++j) scores[j] = shape_.cap * std::tanh(scores[j] / shape_.cap);
+    }
+    float largest = my_.largest[i];
+    for (int64_t j = begin; j < end; ++j) largest = scores[j] > largest ? scores[j] : largest;
+    const float shrinks = largest == my_.largest[i] ? 1.0f : Exp(my_.largest[i] - largest);
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = begin; j < end; ++j) sum += scores[j] = Exp(scores[j] - largest);
+    my_.largest[i] = largest;
+    my_.sum[i] = my_.sum[i] * shrinks + sum;
+    if (shrinks == 1.0f) return;
+    for (int64_t e = 0; e < shape_.head; ++e) my_.result[i * shape_.head + e] *= shrinks;
+  }
+
   static constexpr int64_t kGroup = kGroupPanels * kAttentionTile;
   static constexpr int64_t kSquare = kAttentionTile * kAttentionTile;
   static constexpr int64_t kWords = PaddedWords<T>(kAttentionTile);

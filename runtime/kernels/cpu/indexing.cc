@@ -71,10 +71,12 @@ void Scatter(ConstReals x, ConstReals updates, const int32_t* indices, const Row
   const int64_t rows = indexing.rows;
   const int64_t count = indexing.count;
   const int64_t inner = indexing.inner;
-  if (y.place() != x.place()) CopyReals(x, indexing.outer * rows * inner, y);
-  for (int64_t o = 0; o < indexing.outer; ++o) {
+  const int64_t outer = indexing.batch * indexing.outer;
+  if (y.place() != x.place()) CopyReals(x, outer * rows * inner, y);
+  for (int64_t o = 0; o < outer; ++o) {
+    const int32_t* const own = indices + o / indexing.outer * count;
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t row = indices[i] - indexing.first_row;
+      const int64_t row = own[i] - indexing.first_row;
       if (row >= 0 && row < rows) CopyReals(updates + (o * count + i) * inner, inner, y + (o * rows + row) * inner);
     }
   }

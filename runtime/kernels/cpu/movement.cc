@@ -153,13 +153,6 @@ void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int
 }
 
 template <typename T>
-void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, const int32_t* row_numbers,
-                  int64_t first_column, int64_t window, float fill, T* y) {
-  MaskRows(x, matrices, rows, columns, first_column, fill, y,
-           [=](int64_t, int64_t r) { return SightOf(row_numbers[r], window); });
-}
-
-template <typename T>
 void RangeMask(const T* x, int64_t samples, int64_t heads, int64_t rows, int64_t columns, int64_t first_column,
                const int32_t* first, const int32_t* end, float fill, T* y) {
   MaskRows(x, samples * heads, rows, columns, first_column, fill, y, [=](int64_t m, int64_t r) {
@@ -195,7 +188,6 @@ CLEAVE_MOVEMENT_OF(Float16)
 #undef CLEAVE_MOVEMENT_OF
 #define CLEAVE_MASKS_OF(T)                                                                                       \
   template void CausalMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, float, T*);           \
-  template void CausalMaskAt(const T*, int64_t, int64_t, int64_t, const int32_t*, int64_t, int64_t, float, T*);  \
   template void RangeMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, const int32_t*, const int32_t*, \
                           float, T*);
 CLEAVE_MASKS_OF(float)

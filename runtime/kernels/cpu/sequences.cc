@@ -88,15 +88,17 @@ void Rope(ConstReals x, const std::vector<int64_t>& shape, const Rotation& rotat
     std::vector<float> sine(static_cast<size_t>(half));
     RowReader reader(x, head);
     RowWriter writer(y, head);
+    const int64_t outer = lines.outer / rotation.batch;
 #pragma omp for
-    for (int64_t s = 0; s < lines.length; ++s) {
-      const int64_t place = rotation.positions != nullptr ? rotation.positions[s] : rotation.first_position + s;
+    for (int64_t n = 0; n < rotation.batch * lines.length; ++n) {
+      const int64_t s = n % lines.length, first = n / lines.length * outer;
+      const int64_t place = rotation.positions != nullptr ? rotation.positions[n] : rotation.first_position + s;
       const double position = static_cast<double>(place) * (rotation.inverse ? -1.0 : 1.0);
       for (size_t i = 0; i < frequency.size(); ++i) {
         cosine[i] = static_cast<float>(std::cos(position * frequency[i]));
         sine[i] = static_cast<float>(std::sin(position * frequency[i]));
       }
-      for (int64_t o = 0; o < lines.outer; ++o) {
+      for (int64_t o = first; o < first + outer; ++o) {
         for (int64_t row = 0; row < lines.inner; row += head) {
           const int64_t at = ((o * lines.length + s) * lines.inner + row) / head;
           const float* const from = reader.At(at);

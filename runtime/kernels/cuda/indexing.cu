@@ -138,10 +138,11 @@ __global__ void SumBuckets(Buckets buckets, int64_t outer, int64_t inner, const 
 }
 
 __global__ void ScatterRows(RowIndexing indexing, ConstReals updates, const int32_t* indices, Reals y) {
-  const int64_t all = indexing.outer * indexing.count * indexing.inner;
+  const int64_t all = indexing.batch * indexing.outer * indexing.count * indexing.inner;
   for (int64_t at = FirstElement(); at < all; at += ElementStride()) {
     const int64_t place = at / indexing.inner;
-    const int64_t row = static_cast<int64_t>(indices[place % indexing.count]) - indexing.first_row;
+    const int32_t* const own = indices + place / indexing.count / indexing.outer * indexing.count;
+    const int64_t row = static_cast<int64_t>(own[place % indexing.count]) - indexing.first_row;
     if (row < 0 || row >= indexing.rows) continue;
     y.Set((place / indexing.count * indexing.rows + row) * indexing.inner + at % indexing.inner, updates[at]);
   }
@@ -199,8 +200,9 @@ void Gather(ConstReals x, const int32_t* indices, const RowIndexing& indexing, f
 }
 
 void Scatter(ConstReals x, ConstReals updates, const int32_t* indices, const RowIndexing& indexing, Reals y) {
-  CopyBytes(x.place(), y.place(), indexing.outer * indexing.rows * indexing.inner * SizeOf(x.type()));
-  Launch(ScatterRows, ForElements(indexing.outer * indexing.count * indexing.inner), indexing, updates, indices, y);
+  const int64_t outer = indexing.batch * indexing.outer;
+  CopyBytes(x.place(), y.place(), outer * indexing.rows * indexing.inner * SizeOf(x.type()));
+  Launch(ScatterRows, ForElements(outer * indexing.count * indexing.inner), indexing, updates, indices, y);
 }
 
 void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y) {

@@ -140,11 +140,10 @@ struct KeptColumns {
 // What row r of matrix m keeps behind a causal mask.
 struct CausalSight {
   int64_t first_row;
-  const int32_t* row_numbers;  // Null: rows follow each other.
   int64_t window;
 
   __device__ KeptColumns Of(int64_t, int64_t r) const {
-    const int64_t row = row_numbers != nullptr ? static_cast<int64_t>(row_numbers[r]) : first_row + r;
+    const int64_t row = first_row + r;
     return {window == 0 ? 0 : row + 1 - window, row + 1};
   }
 };
@@ -247,13 +246,7 @@ void Transpose(const T* source, const std::vector<int64_t>& shape, const std::ve
 template <typename T>
 void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
                 int64_t window, float fill, T* y) {
-  Mask(x, matrices, rows, columns, first_column, CausalSight{first_row, nullptr, window}, fill, y);
-}
-
-template <typename T>
-void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, const int32_t* row_numbers,
-                  int64_t first_column, int64_t window, float fill, T* y) {
-  Mask(x, matrices, rows, columns, first_column, CausalSight{0, row_numbers, window}, fill, y);
+  Mask(x, matrices, rows, columns, first_column, CausalSight{first_row, window}, fill, y);
 }
 
 template <typename T>
@@ -285,7 +278,6 @@ CLEAVE_MOVEMENT_OF(Float16)
 #undef CLEAVE_MOVEMENT_OF
 #define CLEAVE_MASKS_OF(T)                                                                                       \
   template void CausalMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, float, T*);           \
-  template void CausalMaskAt(const T*, int64_t, int64_t, int64_t, const int32_t*, int64_t, int64_t, float, T*);  \
   template void RangeMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, const int32_t*, const int32_t*, \
                           float, T*);
 CLEAVE_MASKS_OF(float)
