@@ -130,20 +130,28 @@ TEST(Generate, TheLikeliestTokensOfLlamaWithSharedKeys) {
   }
 }
 
-// Draws depend on the seed, and not on the ranks or on what else is drawn.
-TEST(Generate, DrawsAreTheSameOnAnyNumberOfRanks) {
-  const std::string params = absl::StrCat("--quiet --prompt 3 --samples 4 --params ", Imported("llama"));
+// Draws depend on the seed, and not on the ranks or on what else is drawn: also where texts end one by one, and each
+// makes room for the next.
+TEST(Generate, DrawsAreTheSameOnAnyNumberOfRanksAndSlots) {
+  const std::string params =
+      absl::StrCat("--quiet --prompt 3 --prompt '5 0 9' --samples 4 --end 1 --params ", Imported("llama"));
   std::vector<std::string> said;
+  std::vector<int64_t> steps;
+  const auto run = [&](const LocalProgram& program) {
+    const std::string out = FreshFolder("out");
+    said.push_back(Train(program, out, params).out);
+    steps.push_back((*ParseStrictJson(ReadText(out + "/run.json")))["steps"]);
+  };
   for (const char* const ranks : {"1", "2"}) {
     const LocalProgram program = Generator("llama", kData + "llama.model", {"seq=24"}, ranks);
-    said.push_back(Train(program, FreshFolder("out"), params).out);
+    run(program);
     EXPECT_NE(said.back(), Train(program, FreshFolder("out"), absl::StrCat(params, " --seed 9")).out);
   }
-  const LocalProgram four = Generator("llama_of_4", kData + "llama.model", {"seq=24", "batch=4"}, "2");
-  said.push_back(Train(four, FreshFolder("out"), params).out);
+  run(Generator("llama_of_4", kData + "llama.model", {"seq=24", "batch=4"}, "2"));
   EXPECT_EQ(said[0], said[1]);
   EXPECT_EQ(said[0], said[2]);
-  EXPECT_TRUE(absl::StrContains(said[0], "--- 4 ---\n3 ")) << said[0];
+  EXPECT_TRUE(absl::StrContains(said[0], "--- 8 ---\n5 0 9 ")) << said[0];
+  EXPECT_LT(steps[2], steps[0] / 2);
 }
 
 TEST(Generate, PromptsAndFlagsThatDoNotFit) {
