@@ -44,8 +44,8 @@ def program(kind, batch, chunk):
 def by_program(name, prompts):
     """Tokens a second of the prompts and behind them, and what the program writes."""
     words = [word for prompt in prompts for word in ("--prompt", " ".join(map(str, prompt)))]
-    said = run("./run.sh", "--launch", "local", "--threads", str(threads), "--params", "../net/weights.safetensors", "--quiet", "--temperature", "0", "--length",
-               str(NEW), "--out", "out", *words, cwd=f"{folder}/{name}")
+    said = run("./run.sh", "--launch", "local", "--threads", str(threads), "--params", "../net/weights.safetensors", "--quiet", "--temperature", "0",
+               "--length", str(NEW), "--out", "out", *words, cwd=f"{folder}/{name}")
     made = json.load(open(f"{folder}/{name}/out/run.json"))["generation"]
     tokens = [list(map(int, line.split())) for line in said.splitlines() if not line.startswith("---")]
     return made["computed_prompt_tokens"] / made["prompt_seconds"], made["tokens"] / made["seconds"], tokens
@@ -81,6 +81,6 @@ for kind, dtype in TYPES.items():
             cells = []
             for part in (0, 1):
                 ratios = [a[part] / b[part] for a, b in zip(ours, theirs)]
-                cells += [f"{statistics.median(x[part] for x in ours):.0f}", f"{statistics.median(x[part] for x in theirs):.0f}", f"{statistics.median(ratios):.2f}"]
+                cells += [f"{statistics.median(x[part] for x in side):.0f}" for side in (ours, theirs)] + [f"{statistics.median(ratios):.2f}"]
             same = sum(a == b for a, b in zip(ours[0][2], theirs[0][2]))
             print(f"| {kind} | {batch} | {chunk} | {' | '.join(cells)} | {same} of {batch} |", flush=True)

@@ -58,6 +58,19 @@ TEST(Attention, HeadsSeeTheirKeyHeadWhereverTheyLie) {
   }
 }
 
+// As in generation; the last case takes its keys in two groups.
+TEST(Attention, FewQueriesOfManyKeys) {
+  AttentionShape shape = {.batch = 2, .heads = 4, .key_heads = 2, .rows = 1, .columns = 70, .head = 24, .scale = 0.4f};
+  CheckAll(shape, Lying::kHeadsOutside);
+  shape.cap = 3.0f;
+  CheckAll(shape, Lying::kHeadsInside);
+  shape.rows = 3;
+  shape.columns = 1100;
+  shape.causal = true;
+  shape.first_row = 1090;
+  CheckAll(shape, Lying::kHeadsOutside);
+}
+
 // The piece of `shape` of a larger tensor of weights, of which some are dropped.
 AttentionDropout DropoutOf(const AttentionShape& shape, float rate, uint64_t step) {
   return {.rate = rate,

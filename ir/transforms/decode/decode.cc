@@ -452,9 +452,10 @@ std::variant<Decoding, DecodeProblem> MakeDecoding(const Graph& graph, const Dec
     return DecodeProblem{options.tokens, "has sequences of one place, which leave nothing to generate"};
   }
   if (tokens[0] != 1) {
-    return DecodeProblem{options.tokens, absl::StrCat("has ", tokens[0],
-                                                      " sequences, and no argument of the model says "
-                                                      "how many: `model Name(batch: int = 8, …)`")};
+    return DecodeProblem{options.tokens,
+                         absl::StrCat("has ", tokens[0],
+                                      " sequences: how many are continued at once must be an argument of the model, as "
+                                      "in `input tokens: i32[batch, seq];`, and a number, as in `--set batch=8`")};
   }
   std::variant<Decoding, DecodeProblem> one = Decoder(graph, options).Run();
   if (const Decoding* const step = std::get_if<Decoding>(&one)) return InSlots(*step, options);

@@ -990,6 +990,23 @@ void GradientsByPieces(const AttentionShape& shape, const AttentionInputs<T>& in
   values.AddUp();
 }
 
+template <typename T>
+void ComputeGradients(const AttentionShape& shape, const AttentionInputs<T>& inputs, const AttentionResults& results,
+                      T* dq, T* dk, T* dv) {
+  const int64_t pieces = PiecesOfQueries(shape).of_key_head;
+  PartialBias bias(shape, pieces);
+  if (pieces == 1) {
+    ForEachPiece<T>(shape, inputs, results,
+                    [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t number) {
+                      piece.Gradients(dq, RowsOf(dk, shape.dk, batch, key_head), RowsOf(dv, shape.dv, batch, key_head),
+                                      bias.Part(batch, key_head, number));
+                    });
+  } else {
+    GradientsByPieces(shape, inputs, results, pieces, bias, dq, dk, dv);
+  }
+  bias.AddUp();
+}
+
 }  // namespace
 
 template <typename T>
@@ -1008,19 +1025,7 @@ void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, cons
       .dq = dq != nullptr, .dk = dk != nullptr, .dv = dv != nullptr, .bias = shape.bias.gradient != nullptr};
   if (!results.AreGradients()) return;
   CountFlops(kGradientOverForward * FlopsOf(shape));
-  const AttentionInputs<T> inputs = {q, k, v, out, logsumexp, dout};
-  const int64_t pieces = PiecesOfQueries(shape).of_key_head;
-  PartialBias bias(shape, pieces);
-  if (pieces == 1) {
-    ForEachPiece<T>(shape, inputs, results,
-                    [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t number) {
-                      piece.Gradients(dq, RowsOf(dk, shape.dk, batch, key_head), RowsOf(dv, shape.dv, batch, key_head),
-                                      bias.Part(batch, key_head, number));
-                    });
-  } else {
-    GradientsByPieces(shape, inputs, results, pieces, bias, dq, dk, dv);
-  }
-  bias.AddUp();
+  ComputeGradients<T>(shape, {q, k, v, out, logsumexp, dout}, results, dq, dk, dv);
 }
 
 #define CLEAVE_ATTENTION_OF(T)                                                                                 \
