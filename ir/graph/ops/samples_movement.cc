@@ -57,6 +57,40 @@ void AddMovementSamples(Forms& forms) {
     maker.Add({{{a, b}}}, {{attribute::kAxis, -1}, {attribute::kReverse, true}});
     maker.Add({{{a}}}, {{attribute::kAxis, 0}});
   };
+  for (const OpKind kind : {OpKind::kScan, OpKind::kScanGradientA, OpKind::kScanGradientB}) {
+    forms[kind] = [kind](Maker& maker) {
+      const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+      const auto add = [&](const Shape& factor, const Shape& shape, const Attributes& attributes) {
+        std::vector<InputForm> inputs = {{factor}, {shape}};
+        if (kind == OpKind::kScanGradientA) inputs.push_back({shape});
+        maker.Add(inputs, attributes);
+      };
+      add({a, b, c}, {a, b, c}, {{attribute::kAxis, 1}});
+      add({b, 1}, {a, b, c}, {{attribute::kAxis, 1}, {attribute::kReverse, true}});
+      add({a, 1}, {a, 7}, {{attribute::kAxis, -1}});
+      add({}, {a}, {{attribute::kAxis, 0}, {attribute::kReverse, true}});
+    };
+  }
+  forms[OpKind::kScanEnds] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    const Attributes of_seven = {{attribute::kAxis, 1}, {attribute::kPieces, 3}, {attribute::kElements, 7}};
+    maker.Add({{{a, 7, 1}}, {{a, 7, b}}}, of_seven);
+    maker.Add({{{a, 7}}}, of_seven);
+    maker.Add({{{2, a}}, {{2, a}}},
+              {{attribute::kAxis, 0}, {attribute::kPieces, 4}, {attribute::kElements, 2}, {attribute::kReverse, true}});
+  };
+  forms[OpKind::kScanPieces] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    const Attributes of_seven = {{attribute::kAxis, 1}, {attribute::kPieces, 3}, {attribute::kElements, 7}};
+    maker.Add({{{a, 7, 1}}, {{a, 7, b}}, {{a, 3, b}}}, of_seven);
+    maker.Add({{{2, a}}, {{2, a}}, {{4, a}}},
+              {{attribute::kAxis, 0}, {attribute::kPieces, 4}, {attribute::kElements, 2}, {attribute::kReverse, true}});
+  };
+  forms[OpKind::kJoinPieces] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, 3, 3, b}}}, {{attribute::kAxis, 1}, {attribute::kPieces, 3}, {attribute::kElements, 7}});
+    maker.Add({{{4, 1, a}}}, {{attribute::kAxis, 0}, {attribute::kPieces, 4}, {attribute::kElements, 2}});
+  };
   forms[OpKind::kRun] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
     maker.Add({{{a, 7}, Fill::kLabels}});

@@ -125,10 +125,19 @@ void SizeClasses::TieWindow(const InputWindow& entry, const Op& op, int factor, 
       break;
     case WindowCause::kPieces:
       Class(windowed.elements).cuts.insert({entry.window.outer, entry.window.outer});
+      if (entry.taps < 0) break;
+      if (entry.sliding.stride > 1) {
+        AddLargestPiece(entry.sliding, windowed.elements, Node(op.id, entry.taps));
+        break;
+      }
       // A piece gives as many candidates as are wanted, which may be more than there are elements.
       if (Class(Node(op.id, entry.taps)).original <= Class(windowed.elements).original) {
         AddSelection(Node(op.id, entry.taps), windowed.elements, 0);
       }
+      break;
+    case WindowCause::kPieceOf:
+      Class(factor).cuts.insert({entry.window.elements, entry.window.elements});
+      AddLargestPiece(entry.sliding, factor, Node(op.id, entry.taps));
       break;
   }
   windows_[{op.id, entry.input, entry.dimension}] = windowed;
@@ -166,6 +175,18 @@ int SizeClasses::AddSlide(const InputWindow& entry, const Op& op, int factor, in
   slide.rest = Class(slide.elements).original - entry.sliding.InputSize(Class(slide.places).original);
   slides_.push_back(slide);
   return static_cast<int>(slides_.size()) - 1;
+}
+
+// Of n elements cut into p pieces the largest has ceil(n / p): as many as a kernel of one element and stride p has
+// places.
+void SizeClasses::AddLargestPiece(const Sliding& sliding, int elements, int largest) {
+  slides_.push_back({.elements = elements,
+                     .places = largest,
+                     .taps = -1,
+                     .original = sliding,
+                     .sliding = sliding,
+                     .rest = Class(elements).original - sliding.InputSize(Class(largest).original),
+                     .attempt = kSlidings});
 }
 
 void SizeClasses::AddReader(int slide, Reader& first) {
@@ -567,6 +588,9 @@ Rule SizeClasses::Resized(OpId op, const Rule& rule) const {
       case WindowCause::kPieces:
         entry.window.elements = entry.window.numerator = elements;
         entry.window.last = elements - outer;
+        break;
+      case WindowCause::kPieceOf:
+        entry.window.outer = entry.window.denominator = outer;
         break;
     }
   }

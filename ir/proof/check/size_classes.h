@@ -5,7 +5,8 @@
 //   product    a dimension is one factor for one op and several for another
 //   sum        a dimension is cut at places (a slice's begin and end, the borders of what is concatenated or padded)
 //              into segments, and what is cut out of it is a run of segments
-//   sliding    places of a kernel over elements: elements = (places - 1) * stride + span - 2 * padding + rest
+//   sliding    places of a kernel over elements: elements = (places - 1) * stride + span - 2 * padding + rest; so are
+//              those of the largest of `stride` pieces of the elements
 //   selection  k of n elements: a segment of a dimension
 // Parts of one whole that have the same sizes, in the same order, are the same parts.
 //
@@ -125,6 +126,7 @@ class SizeClasses {
   int AddSelection(int part, int whole, int64_t begin);  // Returns its place in parts_.
   int AddPart(const Window& window, int factor, int elements);
   int AddSlide(const InputWindow& entry, const Op& op, int factor, int elements);
+  void AddLargestPiece(const Sliding& sliding, int elements, int largest);
   void AddReader(int slide, Reader& first);
   // Where a part of parts_ begins, with the sizes chosen.
   int64_t BeginOf(int part) const;

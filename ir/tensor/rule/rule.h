@@ -45,10 +45,11 @@ using FactorList = absl::InlinedVector<int, 4>;
 // Why a dimension is read in windows. It says how the size of the dimension, that of its factor and the numbers of the
 // window belong together.
 enum class WindowCause {
-  kShift,   // One of the two is a part of the other, from where the window says: slice, pad, concat.
-  kKernel,  // The factor counts the places of a kernel that slides over the dimension.
-  kPlaces,  // The dimension counts the places of a kernel that slides over the factor: the gradient of kKernel.
-  kPieces,  // The factor counts pieces of the dimension.
+  kShift,    // One of the two is a part of the other, from where the window says: slice, pad, concat.
+  kKernel,   // The factor counts the places of a kernel that slides over the dimension.
+  kPlaces,   // The dimension counts the places of a kernel that slides over the factor: the gradient of kKernel.
+  kPieces,   // The factor counts pieces of the dimension.
+  kPieceOf,  // The dimension counts pieces of the factor.
 };
 
 // An input's dimension that is read in windows of its factor: the axes that cut the factor (a convolution's output
@@ -59,9 +60,10 @@ struct InputWindow {
   int dimension = 0;
   Window window;
   WindowCause cause = WindowCause::kShift;
-  Sliding sliding = {};  // Of a kernel.
-  // The factor that counts the kernel's elements, or with kPieces what is taken of the dimension; -1 where there is
-  // none.
+  // Of a kernel. Of pieces, where `taps` are the elements of the largest one: its stride is the number of pieces.
+  Sliding sliding = {};
+  // The factor that counts the kernel's elements, or with kPieces and kPieceOf what is taken of the dimension; -1
+  // where there is none.
   int taps = -1;
 
   bool operator==(const InputWindow&) const = default;
