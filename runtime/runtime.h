@@ -35,6 +35,7 @@
 #include "runtime/kernels/reduce.h"                // IWYU pragma: export
 #include "runtime/kernels/rows.h"                  // IWYU pragma: export
 #include "runtime/kernels/scan.h"                  // IWYU pragma: export
+#include "runtime/kernels/segments.h"              // IWYU pragma: export
 #include "runtime/kernels/sequences.h"             // IWYU pragma: export
 #include "runtime/kernels/show.h"                  // IWYU pragma: export
 #include "runtime/kernels/totals.h"                // IWYU pragma: export

@@ -5,9 +5,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace cleave::ir {
-namespace {
-
-// A RowIndexing of the runtime.
 CallArgument IndexingArgument(const CallSite& site, const Lookup& lookup) {
   const LocalDimension rows = {lookup.x, lookup.axis};
   const int index_rank = site.type(lookup.indices).rank();
@@ -18,24 +15,6 @@ CallArgument IndexingArgument(const CallSite& site, const Lookup& lookup) {
                      {FirstIndex{rows}, "first_row", 0},
                      {site.Elements(lookup.x, 0, lookup.batch), "batch", 1}}};
 }
-
-// Calls visit(element of the row-wise tensor, element of the indexed one) for every element of a row that exists.
-template <typename Visit>
-void ForEachIndexed(const Tensor& indices, const RowIndexing& indexing, Visit visit) {
-  for (int64_t o = 0; o < indexing.batch * indexing.outer; ++o) {
-    const double* own = indices.values.data() + o / indexing.outer * indexing.count;
-    for (int64_t i = 0; i < indexing.count; ++i) {
-      const int64_t row = static_cast<int64_t>(own[i]) - indexing.first_row;
-      if (row < 0 || row >= indexing.rows) continue;
-      for (int64_t e = 0; e < indexing.inner; ++e) {
-        visit(static_cast<size_t>((o * indexing.rows + row) * indexing.inner + e),
-              static_cast<size_t>((o * indexing.count + i) * indexing.inner + e));
-      }
-    }
-  }
-}
-
-}  // namespace
 
 RowIndexing IndexingOf(const Shape& shape, size_t axis, size_t batch, const Shape& indices, int64_t first_row) {
   const auto shared = static_cast<int64_t>(batch);

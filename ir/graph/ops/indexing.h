@@ -1,5 +1,5 @@
 // Looking up rows by number, and adding to rows by number: shared by gather, scatter, scatter_add, embedding,
-// embedding_gradient and one_hot. Inside of ir/graph/ops only.
+// embedding_gradient, segment_max and one_hot. Inside of ir/graph/ops only.
 #ifndef CLEAVE_IR_GRAPH_OPS_INDEXING_H_
 #define CLEAVE_IR_GRAPH_OPS_INDEXING_H_
 
@@ -24,6 +24,22 @@ struct RowIndexing {
 // For an indexed tensor of (local) shape `shape`, whose dimension `axis` is looked up, and whose first `batch`
 // dimensions are those of `indices`, too. It begins at row `first_row` of the whole tensor.
 RowIndexing IndexingOf(const Shape& shape, size_t axis, size_t batch, const Shape& indices, int64_t first_row);
+
+// Calls visit(element of the row-wise tensor, element of the indexed one) for every element of a row that exists.
+template <typename Visit>
+void ForEachIndexed(const Tensor& indices, const RowIndexing& indexing, Visit visit) {
+  for (int64_t o = 0; o < indexing.batch * indexing.outer; ++o) {
+    const double* own = indices.values.data() + o / indexing.outer * indexing.count;
+    for (int64_t i = 0; i < indexing.count; ++i) {
+      const int64_t row = static_cast<int64_t>(own[i]) - indexing.first_row;
+      if (row < 0 || row >= indexing.rows) continue;
+      for (int64_t e = 0; e < indexing.inner; ++e) {
+        visit(static_cast<size_t>((o * indexing.rows + row) * indexing.inner + e),
+              static_cast<size_t>((o * indexing.count + i) * indexing.inner + e));
+      }
+    }
+  }
+}
 
 // Factors i0, i1, …, one per dimension of the indices.
 std::vector<FactorList> AddIndexDimensions(Rule& rule, const Shape& indices, FactorKind kind);
@@ -59,6 +75,8 @@ struct Lookup {
   int indices = 1;
   int batch = 0;  // The first dimensions that x and indices have in common.
 };
+// The place of a lookup's rows, as RowIndexing of the runtime.
+CallArgument IndexingArgument(const CallSite& site, const Lookup& lookup);
 std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup);
 std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis, int batch = 0);
 // Of (x, updates, indices).

@@ -28,6 +28,25 @@ void AddIndexingSamples(Forms& forms) {
     maker.Add({{{a, 2, b}}, {{a, 2}, Fill::kLabels}},
               {{attribute::kSize, 3}, {attribute::kAxis, -1}, {attribute::kBatch, 2}});
   };
+  forms[OpKind::kSegmentArgmax] = forms[OpKind::kSegmentMax] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{c, a}, Fill::kDistinct}, {{c}, Fill::kLabels}}, {{attribute::kSize, 4}});
+    maker.Add({{{a, c, 2}, Fill::kDistinct}, {{c}, Fill::kLabels}}, {{attribute::kSize, 2}, {attribute::kAxis, -2}});
+    maker.Add({{{a, 2, b, c}, Fill::kDistinct}, {{a, b}, Fill::kLabels}},
+              {{attribute::kSize, 3}, {attribute::kAxis, 2}, {attribute::kBatch, 1}, {attribute::kFill, -9.0}});
+  };
+  forms[OpKind::kSegmentFirst] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{c, a}, Fill::kMask}, {{3, a}, Fill::kMask}, {{c}, Fill::kLabels}});
+    maker.Add({{{a, 2, b, c}, Fill::kMask}, {{a, 2, 3, c}, Fill::kMask}, {{a, b}, Fill::kLabels}},
+              {{attribute::kAxis, 2}, {attribute::kBatch, 1}});
+  };
+  forms[OpKind::kSegmentMaxGradient] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{3, a}}, {{3, a}, Fill::kLabels}, {{c}, Fill::kLabels}});
+    maker.Add({{{a, 2, 3, c}}, {{a, 2, 3, c}, Fill::kLabels}, {{a, b}, Fill::kLabels}},
+              {{attribute::kAxis, 2}, {attribute::kBatch, 1}});
+  };
   forms[OpKind::kEmbedding] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), e = maker.Size();
     maker.Add({{{a}, Fill::kLabels}, {{3, e}}});
