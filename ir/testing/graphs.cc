@@ -93,6 +93,20 @@ Graph TestAttention() {
   return Trained(std::move(b), "attention", loss, {.kind = TestOptimizer::Kind::kSgd, .rate = 0.1});
 }
 
+Graph TestScan(int64_t steps) {
+  const Shape shape = {3, steps, 4};
+  GraphBuilder b;
+  const OpId x = AddInput(b, "x", shape);
+  const OpId target = AddInput(b, "target", shape);
+  const OpId decay = AddParameter(b, "decay", {4});
+  const OpId weight = AddParameter(b, "weight", {4});
+  const OpId keep = b.Add(OpKind::kSigmoid, {b.Add(OpKind::kMul, {x, decay}, {}, "decayed")}, {}, "keep");
+  const OpId taken = b.Add(OpKind::kMul, {x, weight}, {}, "taken");
+  const OpId state = b.Add(OpKind::kScan, {keep, taken}, {{attribute::kAxis, 1}}, "state");
+  const OpId loss = b.Add(OpKind::kMse, {state, target}, {}, "loss");
+  return Trained(std::move(b), "scan", loss, {.kind = TestOptimizer::Kind::kSgd, .rate = 0.1});
+}
+
 Graph TestRecurrent(int64_t steps) {
   constexpr int64_t kBatch = 8, kVocabulary = 11, kWidth = 6;
   GraphBuilder b;

@@ -18,6 +18,9 @@ Graph TestMlp(const TestOptimizer& optimizer = {
 Graph TestTiedWeights();          // An embedding table that is also the output projection, Adam.
 Graph TestAttention();            // One head-split attention with layer norm and a residual, sgd.
 
+// A state that each step keeps and adds to, of so many steps.
+Graph TestScan(int64_t steps);
+
 // A loop over `steps` places of a sequence, which share a weight: ops `h.3.…` and `s.3.tanh`, and a `concat` of what
 // all steps make. Adam.
 Graph TestRecurrent(int64_t steps);

@@ -149,7 +149,7 @@ std::vector<double> LossesOf(const ir::Graph& graph, int64_t limit, size_t count
 
 // The whole numbers of a model's inputs: the setting that says how many there are, or the digits' classes.
 int64_t LimitOf(const Example& example) {
-  const std::optional<std::string> limit = SettingOf(example, {"vocab", "rows"});
+  const std::optional<std::string> limit = SettingOf(example, {"vocab", "rows", "nodes"});
   return limit.has_value() ? std::stoll(*limit) : 10;
 }
 

@@ -58,8 +58,8 @@ def layer_norm(p, name, x):
     return F.layer_norm(x, (k,), p(name + ".weight", k), p(name + ".bias", k))
 
 
-def rms_norm(p, name, x):
-    return F.rms_norm(x, (x.shape[-1],), p(name + ".weight", x.shape[-1]), eps=1e-5)
+def rms_norm(p, name, x, eps=1e-5):
+    return F.rms_norm(x, (x.shape[-1],), p(name + ".weight", x.shape[-1]), eps=eps)
 
 
 def residual(p, name, x, channels, stride):
@@ -349,7 +349,84 @@ def lstm(p, batch, seq, vocab, width, depth, cell):
     return F.cross_entropy(dense(p, "logits", x, vocab).flatten(0, 1), following.flatten())
 
 
-def train(model, lr, files=None, devices=(None,), clip=None, trained=lambda name: True, fixed=(), **sizes):
+def bare(p, name, x, units):
+    return dense(p, name, x, units, bias=False)
+
+
+def mamba(p, batch, seq, vocab, width, inner, states, rank, kernel, depth):
+    tokens, following = text(batch, seq, vocab)
+    x = p("x.weight", vocab, width)[tokens]
+    for i in range(depth):
+        name, norm = f"mixed.{i}", rms_norm(p, f"norm.{i}", x)
+        up, gate = bare(p, name + ".up", norm, inner), bare(p, name + ".gate", norm, inner)
+        taps, bias = p(name + ".conv.weight", inner, kernel), p(name + ".conv.bias", inner)
+        places = F.pad(up.transpose(1, 2), (kernel - 1, 0))
+        conv = F.silu(F.conv1d(places, taps[:, None], bias, groups=inner).transpose(1, 2))
+        delta = F.softplus(dense(p, name + ".delta", bare(p, name + ".low", conv, rank), inner))
+        enter, leave = bare(p, name + ".enter", conv, states), bare(p, name + ".leave", conv, states)
+        rate = torch.exp(p(name + ".scanned.log_rate", inner, states)) * torch.arange(1, states + 1)
+        state, read = torch.zeros(batch, inner, states), []
+        for t in range(seq):
+            taken = (delta[:, t] * conv[:, t])[:, :, None] * enter[:, t, None]
+            state = torch.exp(-delta[:, t, :, None] * rate) * state + taken
+            read.append((state * leave[:, t, None]).sum(-1))
+        scanned = torch.stack(read, 1) + conv * p(name + ".scanned.skip", inner)
+        x = x + bare(p, name + ".out", scanned * F.silu(gate), width)
+    return F.cross_entropy(bare(p, "logits", rms_norm(p, "norm", x), vocab).flatten(0, 1), following.flatten())
+
+
+def gla(p, batch, seq, vocab, width, heads, rank, hidden, depth, chunk):
+    tokens, following = text(batch, seq, vocab)
+    x = p("x.weight", vocab, width)[tokens]
+    split = lambda y: y.reshape(batch, seq, heads, width // heads)
+    for i in range(depth):
+        name, norm = f"attn.{i}", rms_norm(p, f"norm1.{i}", x)
+        query, key, value = (split(bare(p, f"{name}.{part}", norm, width)) for part in ("query", "key", "value"))
+        keep = torch.exp(F.logsigmoid(split(dense(p, name + ".decay", bare(p, name + ".low", norm, rank), width))) / 16)
+        state, mixed = torch.zeros(batch, heads, width // heads, width // heads), []
+        for t in range(seq):
+            state = keep[:, t, :, :, None] * state + key[:, t, :, :, None] * value[:, t, :, None]
+            mixed.append((query[:, t, :, None] @ state)[:, :, 0] / math.sqrt(width // heads))
+        normed = rms_norm(p, name + ".norm", torch.stack(mixed, 1), eps=0.01).flatten(2)
+        x = x + bare(p, name + ".out", normed * F.silu(bare(p, name + ".gate", norm, width)), width)
+        norm, name = rms_norm(p, f"norm2.{i}", x), f"ffn.{i}"
+        wide = F.silu(bare(p, name + ".gate", norm, hidden)) * bare(p, name + ".up", norm, hidden)
+        x = x + bare(p, name + ".down", wide, width)
+    return F.cross_entropy(bare(p, "logits", rms_norm(p, "norm", x), vocab).flatten(0, 1), following.flatten())
+
+
+def graphs(batch, nodes, edges, features):
+    """Features, neighbours and labels of graphs; neighbours as a matrix of how many edges lead to each node from each."""
+    edge, count = whole((batch, 2, edges), nodes), torch.zeros(batch, nodes, nodes)
+    for b in range(batch):
+        for source, target in edge[b].T.tolist():
+            count[b, target, source] += 1
+    return floats(batch, nodes, features), count + torch.eye(nodes), whole((batch, nodes), nodes)
+
+
+def gcn(p, batch, nodes, edges, features, width, classes, depth):
+    x, count, label = graphs(batch, nodes, edges, features)
+    share = count.sum(2, keepdim=True).rsqrt()
+    for i in range(depth):
+        projected = bare(p, f"x.{i}.projected", x, width)
+        x = F.relu(share * (count @ (share * projected)) + p(f"x.{i}.bias", width))
+    return F.cross_entropy(dense(p, "logits", x, classes).flatten(0, 1), label.flatten())
+
+
+def gat(p, batch, nodes, edges, features, heads, head, classes, depth):
+    x, count, label = graphs(batch, nodes, edges, features)
+    for i in range(depth):
+        projected = bare(p, f"x.{i}.projected", x, heads * head).reshape(batch, nodes, heads, head)
+        of_source = (projected * p(f"x.{i}.from", heads, head)).sum(3)
+        of_target = (projected * p(f"x.{i}.to", heads, head)).sum(3)
+        scores = F.leaky_relu(of_target[:, :, None] + of_source[:, None], 0.2)
+        weights = count[..., None] * torch.exp(scores)
+        mixed = torch.einsum("btsh,bshe->bthe", weights / weights.sum(2, keepdim=True), projected).flatten(2)
+        x = F.elu(mixed + p(f"x.{i}.bias", heads * head))
+    return F.cross_entropy(dense(p, "logits", x, classes).flatten(0, 1), label.flatten())
+
+
+def train(model, lr, folder=None, files=None, devices=(None,), clip=None, trained=lambda name: True, fixed=(), **sizes):
     """Writes the losses, below a line for each of the example's files and each number of devices."""
     p = Parameters()
     model(p, **sizes)
@@ -370,7 +447,7 @@ def train(model, lr, files=None, devices=(None,), clip=None, trained=lambda name
     for file in files or [name]:
         for count in devices:
             on = [] if count is None else [f"devices={count}"]
-            print(";".join([f"examples/{name}/{file}.model"] + settings + on))
+            print(";".join([f"examples/{folder or name}/{file}.model"] + settings + on))
     print(*losses)
 
 
@@ -397,3 +474,7 @@ is_change = lambda name: name.endswith((".down", ".up"))
 for cell in ("lstm", "gru"):
     train(lstm, 1.0, clip=1.0, batch=2, seq=7, vocab=11, width=8, depth=2, cell=cell)
 train(lora, 0.5, trained=is_change, batch=2, seq=6, vocab=11, width=8, heads=2, depth=2, rank=2)
+train(mamba, 0.3, clip=1.0, batch=2, seq=7, vocab=11, width=6, inner=8, states=3, rank=2, kernel=3, depth=2)
+train(gla, 0.3, clip=1.0, batch=2, seq=7, vocab=11, width=8, heads=2, rank=3, hidden=12, depth=2, chunk=3)
+train(gcn, 0.2, folder="graphs", batch=3, nodes=5, edges=9, features=4, width=6, classes=5, depth=2)
+train(gat, 0.2, folder="graphs", batch=3, nodes=5, edges=9, features=4, heads=2, head=3, classes=5, depth=2)

@@ -30,8 +30,9 @@ void AddIndexingSamples(Forms& forms) {
   };
   forms[OpKind::kSegmentArgmax] = forms[OpKind::kSegmentMax] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
-    maker.Add({{{c, a}, Fill::kDistinct}, {{c}, Fill::kLabels}}, {{attribute::kSize, 4}});
-    maker.Add({{{a, c, 2}, Fill::kDistinct}, {{c}, Fill::kLabels}}, {{attribute::kSize, 2}, {attribute::kAxis, -2}});
+    maker.Add({{{c, a}, Fill::kDistinct}, {{c}, Fill::kLabels}}, {{attribute::kSize, 4}, {attribute::kFill, -9.0}});
+    maker.Add({{{a, c, 2}, Fill::kDistinct}, {{c}, Fill::kLabels}},
+              {{attribute::kSize, 2}, {attribute::kAxis, -2}, {attribute::kFill, -9.0}});
     maker.Add({{{a, 2, b, c}, Fill::kDistinct}, {{a, b}, Fill::kLabels}},
               {{attribute::kSize, 3}, {attribute::kAxis, 2}, {attribute::kBatch, 1}, {attribute::kFill, -9.0}});
   };

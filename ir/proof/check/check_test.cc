@@ -110,6 +110,32 @@ TEST(CheckTest, AcceptsCutRows) {
   }
 }
 
+// A recurrence and its gradients, whose steps are cut into even, uneven and empty pieces, and into more of them than a
+// program has ranks that is simulated. What comes into each piece matters.
+TEST(CheckTest, StepsOfScansAreCut) {
+  const std::pair<int64_t, int64_t> cuts[] = {{24, 2}, {23, 3}, {130, 4}, {5, 8}, {70, 32}};
+  for (const auto& [steps, devices] : cuts) {
+    SCOPED_TRACE(testing::Message() << steps << " steps on " << devices << " devices");
+    const Graph graph = TestScan(steps);
+    Distributed distributed = DistributeOrDie(graph, CutRowsPlan(graph, Mesh::OfDevices(devices)));
+    const Program program = PartitionOrDie(distributed.graph, distributed.plan);
+    EXPECT_EQ(Verdict(distributed.graph, program), "");
+    const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, distributed, program);
+    EXPECT_TRUE(report.ok()) << report.status();
+    int spoiled = 0;
+    for (Op& op : distributed.graph.ops) {
+      if (op.kind != OpKind::kScan) continue;
+      const Attributes right = op.attributes;
+      op.attributes.Set(attribute::kReverse, !op.attributes.Get(attribute::kReverse));
+      const Program wrong = PartitionOrDie(distributed.graph, distributed.plan);
+      EXPECT_FALSE(CheckBySimulation(graph, distributed, wrong).ok()) << op.name;
+      op.attributes = right;
+      ++spoiled;
+    }
+    EXPECT_GE(spoiled, 2);  // The states before each element follow from those of the op itself.
+  }
+}
+
 // The program follows the distributed graph, but that graph is not what the model means.
 TEST(CheckTest, CatchesAWrongDistributedForm) {
   const Graph graph = TestAttention();
