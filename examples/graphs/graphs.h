@@ -1,5 +1,5 @@
-// Random graphs of nodes of several classes: most edges join two nodes of one class, and a node's features hint at its own. Each edge is
-// there in both directions.
+// Random graphs of nodes of several classes: most edges join two nodes of one class, and a node's features hint at its
+// own. Each edge is there in both directions.
 #include <cmath>
 #include <cstdint>
 

@@ -424,7 +424,9 @@ class Writer {
 
   void MakeScan() {
     const Value value = *OfRank(1);
-    Let(absl::StrCat("cumsum(", value.name, ", axis = ", Below(value.rank()),
+    const Value other = *Find([&](const Value& found) { return found.shape == value.shape; });
+    const std::string scanned = Chance(2) ? value.name : absl::StrCat("sigmoid(", other.name, "), ", value.name);
+    Let(absl::StrCat(scanned == value.name ? "cumsum(" : "scan(", scanned, ", axis = ", Below(value.rank()),
                      ", reverse = ", Chance(2) ? "true" : "false", ")"),
         value.shape);
   }

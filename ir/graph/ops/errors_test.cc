@@ -247,6 +247,17 @@ TEST(ErrorsTest, Reshape) {
             "E0404 `flatten` from dimension 3 of 2 | 0: is 2x3");
 }
 
+TEST(ErrorsTest, ScansAndSegments) {
+  EXPECT_EQ(Infer(OpKind::kScan, {F({3}), F({2, 4, 3})}, {{attribute::kAxis, -2}}), "f32[2, 4, 3]");
+  EXPECT_EQ(Infer(OpKind::kScan, {F({2, 4, 3}), F({4, 1})}, {{attribute::kAxis, 0}}),
+            "E0411 a scan of 2x4x3 and 4x1 | 0: is 2x4x3 | 1: is 4x1 | note: `a` broadcasts against `b`, which has the "
+            "shape of the result");
+  EXPECT_EQ(Infer(OpKind::kSegmentMax, {F({4, 3}), I({3})}, {{attribute::kSize, 2}}),
+            "E0411 numbers 3 for the slices of 4x3 along axis 0 | 1: is 3 | 0: is 4x3");
+  EXPECT_EQ(Infer(OpKind::kSegmentMax, {F({4, 3}), I({4})}, {{attribute::kSize, 0}}),
+            "E0409 dimension 0 of `size` is 0 | note: a dimension has at least 1 element");
+}
+
 TEST(ErrorsTest, AxesAndPermutations) {
   EXPECT_EQ(Infer(OpKind::kReduceSum, {F({2, 3})}, {{attribute::kAxes, Ints{-1}}}), "f32[2]");
   EXPECT_EQ(Infer(OpKind::kReduceSum, {F({2, 3})}, {{attribute::kAxes, Ints{2}}}),

@@ -160,8 +160,10 @@ InferResult InferSegmentArgmax(Types inputs, const Attributes& attributes) {
   return TensorType{DType::kI32, std::get<TensorType>(result).shape};
 }
 
+// The results are whole: no input of the distributed form has their dimension, so that it could be cut there.
 Rule SegmentArgmaxRule(Types inputs, const TensorType& output, const Attributes& attributes) {
   Rule rule = SegmentMaxRule(inputs, output, attributes);
+  rule.factors[AxisOf(attributes, output.rank())].kind = FactorKind::kWhole;
   rule.factors.back().kind = FactorKind::kInner;
   rule.factors.back().reduction = Reduction::kSum;
   return rule;
@@ -227,7 +229,8 @@ InferResult InferSegmentMaxGradient(Types inputs, const Attributes& attributes) 
   if (auto error = CheckDType(inputs, 0, DType::kF32, "dy")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "first")) return *error;
   if (auto error = CheckDType(inputs, 2, DType::kI32, "indices")) return *error;
-  if (auto error = CheckAxis(inputs, attributes)) return *error;
+  const auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
+  if (const OpError* error = std::get_if<OpError>(&axes)) return *error;
   if (auto error = CheckSameShape(inputs, 0, 1, "first")) return *error;
   if (auto error = CheckRank(inputs, 2, 1)) return *error;
   const auto axis = static_cast<size_t>(AxisOf(inputs[0], attributes));
