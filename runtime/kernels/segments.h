@@ -17,8 +17,8 @@ void SegmentMax(const float* x, const int32_t* indices, const RowIndexing& index
 // first[b, o, r, :] = the smallest of these i where x[b, o, i, :] is that; 2147483647 where only `fill` is.
 void SegmentArgmax(const float* x, const int32_t* indices, const RowIndexing& indexing, float fill, int32_t* first);
 
-// first[b, o, r, :] = first_slice plus the smallest of these i where x[b, o, i, :] = y[b, o, r, :]; 2147483647 where
-// there is none.
+// first[b, o, r, :] = first_slice plus the smallest of these i where x[b, o, i, :] = y[b, o, r, :], NaNs
+// being equal; 2147483647 where there is none.
 void SegmentFirst(const float* x, const float* y, const int32_t* indices, const RowIndexing& indexing,
                   int64_t first_slice, int32_t* first);
 

@@ -66,6 +66,9 @@ TEST(SegmentsTest, NothingAndNoNumbers) {
   EXPECT_EQ(values[2], infinity);
   EXPECT_EQ(values[3], -0.5f);
   EXPECT_EQ(values[4], -1e9f);
+  const Placed<int32_t> first(5);
+  SegmentArgmax(x, numbers, {.count = 6, .rows = 5}, -1e9f, first);
+  EXPECT_EQ(first.Values(), (std::vector<int32_t>{2147483647, 2, 3, 4, 2147483647}));
   const Placed<float> nothing(int64_t{0});
   SegmentMax(nothing, numbers, {.count = 6, .rows = 5, .inner = 0}, 0.0f, nothing);
 }

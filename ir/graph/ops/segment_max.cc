@@ -10,6 +10,7 @@
 // of `batch`.
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -215,7 +216,8 @@ void EvaluateSegmentFirst(const Evaluation& evaluation) {
   std::fill(first.begin(), first.end(), static_cast<double>(kNoIndex));
   const int64_t begin = evaluation.ranges.back().begin;
   ForEachNumbered(evaluation, evaluation.output.shape, 2, [&](size_t result, size_t slice, int64_t number) {
-    if (evaluation.inputs[0]->values[slice] != evaluation.inputs[1]->values[result]) return;
+    const double x = evaluation.inputs[0]->values[slice], y = evaluation.inputs[1]->values[result];
+    if (x != y && !(std::isnan(x) && std::isnan(y))) return;
     first[result] = std::min(first[result], static_cast<double>(begin + number));
   });
 }

@@ -4,6 +4,7 @@
 
 #include "runtime/device/workspace.h"
 #include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/ranking.h"
 
 namespace cleave::runtime {
@@ -56,7 +57,7 @@ void SegmentFirst(const float* x, const float* y, const int32_t* indices, const 
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) {
       const int32_t old = first[row + j];
-      first[row + j] = x[at + j] == y[row + j] && number < old ? number : old;
+      first[row + j] = RankAlike(x[at + j], y[row + j]) && number < old ? number : old;
     }
   });
 }

@@ -2,6 +2,7 @@
 // atomic operations; floats become whole numbers that are ordered as they are.
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/kernels/cuda/scratch.cuh"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/ranking.h"
 #include "runtime/kernels/segments.h"
 
@@ -56,7 +57,8 @@ __global__ void MinOfSlices(const float* x, const float* y, const int32_t* indic
                             int64_t first_slice, int64_t count, int32_t* first) {
   for (int64_t n = FirstElement(); n < count; n += ElementStride()) {
     const Numbered at = NumberedAt(n, indices, indexing);
-    if (at.row >= 0 && x[n] == y[at.row]) atomicMin(&first[at.row], static_cast<int32_t>(first_slice + at.slice));
+    if (at.row >= 0 && RankAlike(x[n], y[at.row]))
+      atomicMin(&first[at.row], static_cast<int32_t>(first_slice + at.slice));
   }
 }
 
