@@ -40,6 +40,7 @@
 #include "runtime/kernels/show.h"                  // IWYU pragma: export
 #include "runtime/kernels/totals.h"                // IWYU pragma: export
 #include "runtime/math/convolution.h"              // IWYU pragma: export
+#include "runtime/math/grouped.h"                  // IWYU pragma: export
 #include "runtime/math/math.h"                     // IWYU pragma: export
 #include "runtime/mesh/mesh.h"                     // IWYU pragma: export
 #include "runtime/npy/npy.h"                       // IWYU pragma: export

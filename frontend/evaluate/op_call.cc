@@ -173,10 +173,10 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
   };
   std::vector<Operand> operands;
   ir::Attributes::Values attributes;
-  for (size_t i = 0; i < op.signature.size(); ++i) {
-    const ::cleave::ir::Argument& formal = op.signature[i];
+  size_t place = 0;  // Among the arguments that a model can give.
+  for (const ::cleave::ir::Argument& formal : op.signature) {
     if (formal.internal) continue;
-    const dsl::syntax::Argument* given = (*matched)[i];
+    const dsl::syntax::Argument* given = (*matched)[place++];
     if (given == nullptr) continue;
     const dsl::syntax::Expression& expression = *given->value;
     const Value& value = values[given];

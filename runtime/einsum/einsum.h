@@ -5,8 +5,9 @@
 //
 // Names are separated by spaces, terms by commas. An index that is not in the result is summed over; one that stands
 // twice in a term means the diagonal, in the result with zeros beside it. A rank may hold a piece of such an index: in
-// every term the first place of it is that piece, and further places are whole. All tensors are f32, row-major and
-// contiguous; the result does not overlap the inputs. Sizes may be 0.
+// every term the first place of it is that piece, and further places are whole. All tensors are row-major and
+// contiguous; the result does not overlap the inputs. Sizes may be 0. Products of two matrices may be of 16 bits, as
+// MatMul has them (runtime/math/math.h); all else is f32.
 #ifndef CLEAVE_RUNTIME_EINSUM_EINSUM_H_
 #define CLEAVE_RUNTIME_EINSUM_EINSUM_H_
 
@@ -14,10 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "runtime/device/reals.h"
+
 namespace cleave::runtime {
 
 struct EinsumInput {
-  const float* values;
+  ConstReals values;
   std::vector<int64_t> shape;
 };
 
@@ -28,7 +31,7 @@ struct Diagonal {
 };
 
 // `diagonals`: of all these indexes, in the order in which they first stand in the formula.
-void Einsum(const std::string& formula, const std::vector<EinsumInput>& inputs, float* result,
+void Einsum(const std::string& formula, const std::vector<EinsumInput>& inputs, Reals result,
             const std::vector<Diagonal>& diagonals = {});
 
 }  // namespace cleave::runtime

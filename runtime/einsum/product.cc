@@ -51,7 +51,8 @@ std::vector<int64_t> ShapeOf(const Term& term, const IndexedFormula& formula) {
 }
 
 // The tensor with dimensions `from` in the order `to`.
-void Reorder(const float* values, const Term& from, const Term& to, const IndexedFormula& formula, float* target) {
+template <typename T>
+void Reorder(const T* values, const Term& from, const Term& to, const IndexedFormula& formula, T* target) {
   std::vector<int> permutation;
   for (const int index : to) {
     permutation.push_back(static_cast<int>(std::find(from.begin(), from.end(), index) - from.begin()));
@@ -60,37 +61,35 @@ void Reorder(const float* values, const Term& from, const Term& to, const Indexe
 }
 
 // One input as a batch of matrices.
+template <typename T>
 struct Matrices {
-  const float* values = nullptr;
+  const T* values = nullptr;
   bool transposed = false;
   Scratch copy;
 };
 
-float* RoomFor(int64_t elements, Scratch& room) {
-  return reinterpret_cast<float*>(room.AtLeast(elements * static_cast<int64_t>(sizeof(float))));
+template <typename T>
+T* RoomFor(int64_t elements, Scratch& room) {
+  return reinterpret_cast<T*>(room.AtLeast(elements * static_cast<int64_t>(sizeof(T))));
 }
 
 // As [batch, outer, inner], or with the last two swapped where the tensor lies so already.
+template <typename T>
 void MakeMatrices(const EinsumInput& input, const Term& term, const Roles& roles, const Term& outer, const Term& inner,
-                  const IndexedFormula& formula, Matrices& matrices) {
-  matrices.values = input.values;
+                  const IndexedFormula& formula, Matrices<T>& matrices) {
+  matrices.values = input.values.As<T>();
   const Term plain = Joined(roles.batch, outer, inner);
   if (term == plain) return;
   matrices.transposed = term == Joined(roles.batch, inner, outer);
   if (matrices.transposed) return;
-  float* const copy = RoomFor(ElementCount(input.shape), matrices.copy);
-  Reorder(input.values, term, plain, formula, copy);
+  T* const copy = RoomFor<T>(ElementCount(input.shape), matrices.copy);
+  Reorder(matrices.values, term, plain, formula, copy);
   matrices.values = copy;
 }
 
-}  // namespace
-
-bool MultiplyAsMatrices(const IndexedFormula& formula, const std::vector<EinsumInput>& inputs, float* result) {
-  if (inputs.size() != 2) return false;
-  if (HasDiagonal(formula.inputs[0]) || HasDiagonal(formula.inputs[1]) || HasDiagonal(formula.result)) return false;
-  Roles roles;
-  if (!FindRoles(formula, roles)) return false;
-  Matrices a, b;
+template <typename In, typename Out>
+void Multiply(const IndexedFormula& formula, const Roles& roles, const std::vector<EinsumInput>& inputs, Out* result) {
+  Matrices<In> a, b;
   MakeMatrices(inputs[0], formula.inputs[0], roles, roles.rows, roles.contracted, formula, a);
   MakeMatrices(inputs[1], formula.inputs[1], roles, roles.contracted, roles.columns, formula, b);
   MatMulShape shape;
@@ -101,14 +100,39 @@ bool MultiplyAsMatrices(const IndexedFormula& formula, const std::vector<EinsumI
   shape.transpose_a = a.transposed;
   shape.transpose_b = b.transposed;
   const Term product = Joined(roles.batch, roles.rows, roles.columns);
-  if (product == formula.result) {
-    MatMul(shape, a.values, b.values, result);
-    return true;
-  }
+  if (product == formula.result) return MatMul(shape, a.values, b.values, result);
   Scratch room;
-  float* const unordered = RoomFor(ElementCount(ShapeOf(product, formula)), room);
+  Out* const unordered = RoomFor<Out>(ElementCount(ShapeOf(product, formula)), room);
   MatMul(shape, a.values, b.values, unordered);
   Reorder(unordered, product, formula.result, formula, result);
+}
+
+// To factors of 16 bits belongs a result of their type, or a sum in f32.
+template <typename In>
+void MultiplyTo(Reals result, const IndexedFormula& formula, const Roles& roles,
+                const std::vector<EinsumInput>& inputs) {
+  if (result.type() == RealType::kF32) return Multiply<In>(formula, roles, inputs, result.As<float>());
+  Multiply<In>(formula, roles, inputs, result.As<In>());
+}
+
+}  // namespace
+
+bool MultiplyAsMatrices(const IndexedFormula& formula, const std::vector<EinsumInput>& inputs, Reals result) {
+  if (inputs.size() != 2) return false;
+  if (HasDiagonal(formula.inputs[0]) || HasDiagonal(formula.inputs[1]) || HasDiagonal(formula.result)) return false;
+  Roles roles;
+  if (!FindRoles(formula, roles)) return false;
+  switch (inputs[0].values.type()) {
+    case RealType::kF32:
+      MultiplyTo<float>(result, formula, roles, inputs);
+      break;
+    case RealType::kBf16:
+      MultiplyTo<BFloat16>(result, formula, roles, inputs);
+      break;
+    case RealType::kF16:
+      MultiplyTo<Float16>(result, formula, roles, inputs);
+      break;
+  }
   return true;
 }
 

@@ -11,7 +11,7 @@ namespace cleave::runtime {
 // Computes the einsum as one batched matrix product and returns true, or returns false where it is no such product. It
 // is one when it has two inputs without diagonals, every index stands in at least two of the three tensors, an index is
 // summed over, and the result shares an index with one input only. Inputs and results are reordered where necessary.
-bool MultiplyAsMatrices(const IndexedFormula& formula, const std::vector<EinsumInput>& inputs, float* result);
+bool MultiplyAsMatrices(const IndexedFormula& formula, const std::vector<EinsumInput>& inputs, Reals result);
 
 }  // namespace cleave::runtime
 

@@ -21,10 +21,11 @@ struct RowIndexing {
 };
 
 // y[b, o, i, :] = x[b, o, indices[b, i] - first_row, :], and zeros where x has no such row.
-void Gather(ConstReals x, const int32_t* indices, const RowIndexing& indexing, float* y);
+void Gather(ConstReals x, const int32_t* indices, const RowIndexing& indexing, Reals y);
+void Gather(const int32_t* x, const int32_t* indices, const RowIndexing& indexing, int32_t* y);
 
 // y[b, o, r, :] = the sum of updates[b, o, i, :] over the i with indices[b, i] = first_row + r, in the order of i.
-void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y);
+void ScatterAdd(ConstReals updates, const int32_t* indices, const RowIndexing& indexing, float* y);
 
 // y is x with row indices[b, i] - first_row of each part [b, o] replaced by updates[b, o, i, :], where x has such a row.
 // y may be x, which is then not copied. x and y are of one type.
@@ -36,6 +37,19 @@ void Distinct(const int32_t* indices, int64_t count, int64_t rows, int32_t* y);
 // y[i, :] = the sum of x[j, :] over the j with indices[j] = places[i], in the order of j, and zeros where places[i] is
 // -1. x and y are [count, inner]; `places` is Distinct of `indices`.
 void SumEqual(const float* x, const int32_t* indices, const int32_t* places, int64_t count, int64_t inner, float* y);
+
+// What of the places of groups is wanted: those of groups [first_group, first_group + groups), and of each of them
+// places [first_place, first_place + capacity).
+struct GroupPlaces {
+  int64_t first_group = 0;
+  int64_t groups = 0;
+  int64_t first_place = 0;
+  int64_t capacity = 0;
+};
+
+// Elements of each row of x [rows, columns] are numbers of groups. y [rows, groups, capacity] has for each group the
+// columns of its elements, ascending, and `columns` where it has fewer.
+void GroupBy(const int32_t* x, int64_t rows, int64_t columns, const GroupPlaces& places, int32_t* y);
 
 // Row i of y [count, depth] is 1 at classes[i] - first, else 0.
 void OneHot(const int32_t* classes, int64_t count, int64_t depth, int64_t first, float* y);

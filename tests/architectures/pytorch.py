@@ -268,34 +268,45 @@ def llama(p, batch, seq, vocab, width, heads, groups, hidden, depth):
     return F.cross_entropy(logits.flatten(0, 1), following.flatten())
 
 
-def switch(p, name, x, experts, hidden, capacity):
-    """One token after another: what the model says with products of tensors."""
-    width = x.shape[1]
-    router, up = p(name + ".router", experts, width), p(name + ".up", experts, hidden, width)
-    down = p(name + ".down", experts, width, hidden)
-    scores = torch.softmax(x @ router.T, 1)
-    chosen = scores.argmax(1)
-    taken = [0] * experts
-    rows = []
-    for t, e in enumerate(chosen.tolist()):
-        taken[e] += 1
-        rows.append(down[e] @ F.relu(up[e] @ x[t]) * scores[t, e] if taken[e] <= capacity else 0 * x[t])
-    balance = experts * (F.one_hot(chosen, experts).double().mean(0) * scores.mean(0)).sum()
-    return torch.stack(rows), balance
+def mixture(p, name, x, experts, chosen, hidden, room):
+    """The sequences of a batch one after another, and in each one token after another: first all first choices. Without `room`, all tokens
+    are taken."""
+    tokens, width = x.shape[1:]
+    router = p(name + ".router.weight", experts, width)
+    gate, up = p(name + ".ffn.gate", experts, hidden, width), p(name + ".ffn.up", experts, hidden, width)
+    down = p(name + ".ffn.down", experts, width, hidden)
+    capacity = (tokens * chosen * room // 100 + experts - 1) // experts if room > 0 else tokens
+    logits = x @ router.T
+    probability = torch.softmax(logits, 2)
+    weight, expert = probability.topk(chosen, dim=2)
+    if chosen > 1:
+        weight = weight / weight.sum(2, keepdim=True)
+    out = []
+    for sequence in range(len(x)):
+        taken, rows = [0] * experts, [0 * token for token in x[sequence]]
+        for choice in range(chosen):
+            for t, e in enumerate(expert[sequence, :, choice].tolist()):
+                taken[e] += 1
+                if taken[e] <= capacity:
+                    token = x[sequence, t]
+                    made = down[e] @ (F.silu(gate[e] @ token) * (up[e] @ token))
+                    rows[t] = rows[t] + weight[sequence, t, choice] * made
+        out.append(torch.stack(rows))
+    share = F.one_hot(expert, experts).double().mean((0, 1, 2))
+    balance = experts * (share * probability.mean((0, 1))).sum()
+    return torch.stack(out), balance, torch.logsumexp(logits, 2).square().mean()
 
 
-def moe(p, batch, seq, vocab, width, heads, experts, hidden, depth, room):
+def moe(p, batch, seq, vocab, width, heads, experts, chosen, hidden, depth, room):
     tokens, following = text(batch, seq, vocab)
-    count = batch * seq
-    capacity = (count * room // 100 + experts - 1) // experts
-    x, uneven = p("x.weight", vocab, width)[tokens], 0.0
+    x, uneven, large = p("x.weight", vocab, width)[tokens], 0.0, 0.0
     for i in range(depth):
         middle = x + grouped_attention(p, f"attn.{i}", rms_norm(p, f"norm1.{i}", x), heads, heads)
         norm2 = rms_norm(p, f"norm2.{i}", middle)
-        ffn, balance = switch(p, f"ffn_balance.{i}", norm2.reshape(count, width), experts, hidden, capacity)
-        x, uneven = middle + ffn.reshape(x.shape), uneven + balance
+        ffn, balance, z = mixture(p, f"ffn_balance_z.{i}", norm2, experts, chosen, hidden, room)
+        x, uneven, large = middle + ffn, uneven + balance, large + z
     logits = linear(p, "logits", rms_norm(p, "norm", x), vocab)
-    return F.cross_entropy(logits.flatten(0, 1), following.flatten()) + 0.01 * uneven
+    return F.cross_entropy(logits.flatten(0, 1), following.flatten()) + 0.01 * uneven + 0.001 * large
 
 
 def perceptron(p, name, x, hidden, units):
@@ -467,7 +478,8 @@ train(resnet, 0.05, batch=3, width=2, stages=2, blocks=2)
 train(unet, 0.05, batch=2, width=2, fixed=("missing=0.0",))
 train(vit, 0.1, clip=1.0, batch=3, size=28, patch=14, width=8, heads=2, depth=2)
 train(llama, 0.1, clip=1.0, batch=2, seq=6, vocab=11, width=8, heads=4, groups=2, hidden=12, depth=2)
-train(moe, 0.1, batch=2, seq=6, vocab=11, width=8, heads=2, experts=3, hidden=12, depth=2, room=125)
+for chosen, room in ((1, 80), (2, 0)):
+    train(moe, 0.1, batch=2, seq=6, vocab=11, width=8, heads=2, experts=3, chosen=chosen, hidden=12, depth=2, room=room)
 train(dlrm, 1.0, batch=6, numbers=5, categories=3, rows=7, width=4, hidden=6)
 train(clip, 0.5, clip=1.0, batch=6, size=8, patch=4, words=3, vocab=7, width=8, heads=2, depth=1, shared=6)
 is_change = lambda name: name.endswith((".down", ".up"))

@@ -43,6 +43,11 @@ struct Mapped {
   std::vector<std::string> theirs;
 };
 
+Error StackedError(const MappingLine& line, const AdapterTransfer& transfer, const std::string& weight) {
+  return AdapterError(absl::StrCat("line ", line.number, " of ", transfer.mapping->name, " puts ", InTicks(weight),
+                                   " together of several matrices, and an adapter is of one"));
+}
+
 Result<Mapped> MappedOf(const std::string& weight, const AdapterTransfer& transfer) {
   Mapped mapped;
   if (transfer.mapping == nullptr) {
@@ -52,6 +57,7 @@ Result<Mapped> MappedOf(const std::string& weight, const AdapterTransfer& transf
   for (const MappingLine& line : transfer.mapping->lines) {
     const std::optional<NameNumbers> numbers = line.ours.has_value() ? line.ours->Match(weight) : std::nullopt;
     if (!numbers.has_value()) continue;
+    if (!line.stacked_by.empty()) return StackedError(line, transfer, weight);
     mapped.line = &line;
     for (const NamePattern& theirs : line.theirs) mapped.theirs.push_back(theirs.Fill(*numbers));
     return mapped;
@@ -138,6 +144,7 @@ Result<Place> PlaceOf(const std::string& module, const AdapterTransfer& transfer
   for (const MappingLine& line : transfer.mapping->lines) {
     for (size_t part = 0; line.ours.has_value() && part < line.theirs.size(); ++part) {
       const std::optional<NameNumbers> numbers = line.theirs[part].Match(theirs);
+      if (numbers.has_value() && !line.stacked_by.empty()) return StackedError(line, transfer, theirs);
       if (numbers.has_value()) return Place{line.ours->Fill(*numbers), &line, part};
     }
   }

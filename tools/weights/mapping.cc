@@ -94,12 +94,13 @@ class LineReader {
   }
 
   std::optional<Error> ReadHow() {
-    const std::vector<std::string> known = {"transposed", "qkv", "vocabulary"};
+    const std::vector<std::string> known = {"transposed", "qkv", "vocabulary", "stacked"};
     for (; next_ < words_.size(); ++next_) {
       const std::string& word = words_[next_];
       bool* const flag = word == known[0]   ? &line_.is_transposed
                          : word == known[1] ? &line_.is_qkv
                          : word == known[2] ? &line_.is_vocabulary
+                         : word == known[3] ? &is_stacked_
                                             : nullptr;
       if (flag == nullptr) {
         const std::optional<std::string> nearest = NearestName(word, known);
@@ -113,14 +114,18 @@ class LineReader {
     if (line_.is_vocabulary && line_.theirs.size() > 1) {
       return MappingError("says `vocabulary` of several tensors");
     }
+    if (is_stacked_ && (line_.theirs.size() > 1 || line_.copy.has_value() || line_.is_qkv || line_.is_vocabulary)) {
+      return MappingError("says `stacked` beside other things; only `transposed` may stand there, too");
+    }
     if (!line_.ours.has_value() && (line_.theirs.size() > 1 || line_.copy.has_value())) {
       return MappingError("has several names that are not wanted; each takes a line of its own");
     }
     return std::nullopt;
   }
 
-  std::optional<Error> CheckNumbers() const {
+  std::optional<Error> CheckNumbers() {
     if (!line_.ours.has_value()) return std::nullopt;
+    if (is_stacked_) return FindCounter();
     std::vector<const NamePattern*> patterns;
     for (const NamePattern& theirs : line_.theirs) patterns.push_back(&theirs);
     if (line_.copy.has_value()) patterns.push_back(&*line_.copy);
@@ -132,9 +137,25 @@ class LineReader {
     return std::nullopt;
   }
 
+  // The one number that only the other name has.
+  std::optional<Error> FindCounter() {
+    std::set<std::string> more = line_.theirs[0].Names();
+    const std::set<std::string> ours = line_.ours->Names();
+    const bool has_all = std::includes(more.begin(), more.end(), ours.begin(), ours.end());
+    for (const std::string& name : ours) more.erase(name);
+    if (!has_all || more.size() != 1) {
+      return MappingError(absl::StrCat("says `stacked`: `", line_.theirs[0].text(),
+                                       "` has one number in braces more than `", line_.ours->text(),
+                                       "`, which counts the tensors"));
+    }
+    line_.stacked_by = *more.begin();
+    return std::nullopt;
+  }
+
   static std::string ShownWord(const std::string& word) { return word.substr(0, 60); }
 
   MappingLine line_;
+  bool is_stacked_ = false;
   std::vector<std::string> words_;
   size_t next_ = 0;
 };

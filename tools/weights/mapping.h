@@ -58,6 +58,9 @@ struct MappingLine {
   bool is_transposed = false;       // The two dimensions.
   bool is_qkv = false;              // Rows here are ordered (heads, 3, head size), there (3, heads, head size).
   bool is_vocabulary = false;       // Rows count symbols, and may be more here.
+  // The number in braces there that no name here has: it counts the tensors that one here holds, along a new first
+  // dimension. Empty: there is none.
+  std::string stacked_by = {};
 };
 
 struct Mapping {

@@ -74,10 +74,14 @@ TEST(MappingTest, LinesSayHowValuesLie) {
 
 TEST(MappingTest, EveryMistakeNamesItsLine) {
   EXPECT_EQ(MappingMistake("a b\nc"), "line 2 of M has no name in the other program");
-  EXPECT_EQ(
-      MappingMistake("a b transpose"),
-      "line 1 of M has `transpose`, which is not `transposed`, `qkv` or `vocabulary`; did you mean `transposed`?");
+  EXPECT_EQ(MappingMistake("a b transpose"),
+            "line 1 of M has `transpose`, which is not `transposed`, `qkv`, `vocabulary` or `stacked`; did you mean "
+            "`transposed`?");
   EXPECT_EQ(MappingMistake("a b qkv qkv"), "line 1 of M says `qkv` twice");
+  EXPECT_EQ(MappingMistake("a.{i} b.{i}.{j} qkv stacked"),
+            "line 1 of M says `stacked` beside other things; only `transposed` may stand there, too");
+  EXPECT_EQ(MappingMistake("a.{i} b.{i} stacked"),
+            "line 1 of M says `stacked`: `b.{i}` has one number in braces more than `a.{i}`, which counts the tensors");
   EXPECT_EQ(MappingMistake("a b +"), "line 1 of M ends where a name is expected");
   EXPECT_EQ(MappingMistake("a b + + c"), "line 1 of M has `+` where a name is expected");
   EXPECT_EQ(MappingMistake("a b + c = d"), "line 1 of M has `=` after several names, which belongs to one");

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/text/text.h"
 #include "tools/weights/rearrange.h"
@@ -129,8 +130,17 @@ class Planner {
   std::optional<Error> AddOurs(const WeightTensor& tensor, const LineMatch& match) {
     Move move = {{&tensor}, {}, match.line, nullptr, tensor.shape};
     const std::string state = tensor.parameter.empty() ? "" : tensor.name.substr(tensor.parameter.size());
-    for (const NamePattern& theirs : match.line->theirs)
-      move.targets.push_back({theirs.Fill(match.numbers) + state, {}});
+    const std::string& counter = match.line->stacked_by;
+    if (!counter.empty() && !tensor.shape.empty()) {
+      NameNumbers numbers = match.numbers;
+      for (numbers[counter] = 0; numbers[counter] < tensor.shape[0]; ++numbers[counter]) {
+        move.targets.push_back({match.line->theirs[0].Fill(numbers) + state, {}});
+      }
+    } else if (counter.empty()) {
+      for (const NamePattern& theirs : match.line->theirs) {
+        move.targets.push_back({theirs.Fill(match.numbers) + state, {}});
+      }
+    }
     transfer_.moves.push_back(std::move(move));
     return std::nullopt;
   }
@@ -148,7 +158,14 @@ class Planner {
       return TransferError(absl::StrCat("lines ", move.line->number, " and ", match.line->number, " of ",
                                         mapping_->name, " both make ", Quoted(name)));
     }
-    const WeightTensor*& place = match.is_copy ? move.copy : move.sources[match.part];
+    size_t part = match.part;
+    if (!match.line->stacked_by.empty()) {
+      part = static_cast<size_t>(match.numbers.at(match.line->stacked_by));
+      // There cannot be more of them than there are tensors.
+      if (part >= tensors_.size()) return Missing(move, tensors_.size());
+      move.sources.resize(std::max(move.sources.size(), part + 1));
+    }
+    const WeightTensor*& place = match.is_copy ? move.copy : move.sources[part];
     if (place != nullptr) {
       return TransferError(absl::StrCat(Quoted(place->name), " and ", Quoted(tensor.name), " both become ",
                                         Quoted(name), " by ", LineText(*mapping_, *match.line)));
@@ -165,7 +182,9 @@ class Planner {
           absl::StrCat(LineText(*mapping_, line), " ", what, " ", Quoted(name), ", which is ", ShapeText(move.shape)));
     };
     const auto parts = static_cast<int64_t>(line.theirs.size());
-    if (line.is_transposed && move.shape.size() != 2) return wrong("transposes");
+    const bool is_stacked = !line.stacked_by.empty();
+    if (is_stacked && move.shape.empty()) return wrong("asks for a first dimension of");
+    if (line.is_transposed && move.shape.size() != (is_stacked ? 3 : 2)) return wrong("transposes");
     if ((line.is_qkv || parts > 1 || line.is_vocabulary) && move.shape.empty()) return wrong("asks for rows of");
     if (parts > 1 && move.shape[0] % parts != 0) return wrong(absl::StrCat("makes ", parts, " equal tensors of"));
     if (!line.is_qkv) return std::nullopt;
@@ -193,7 +212,11 @@ class Planner {
       }
       shape[0] = vocabulary;
     }
-    if (move.targets.size() > 1) shape[0] /= static_cast<int64_t>(move.targets.size());
+    if (!move.line->stacked_by.empty()) {
+      shape.erase(shape.begin());
+    } else if (move.targets.size() > 1) {
+      shape[0] /= static_cast<int64_t>(move.targets.size());
+    }
     if (move.line->is_transposed) std::swap(shape[0], shape[1]);
     for (OutputTensor& target : move.targets) target.shape = shape;
     return std::nullopt;
@@ -214,7 +237,12 @@ class Planner {
     if (move.copy != nullptr && move.copy->shape != first->shape) return NotTheSame(move);
     move.shape = first->shape;
     if (move.line->is_transposed && move.shape.size() == 2) std::swap(move.shape[0], move.shape[1]);
-    if (!move.shape.empty()) move.shape[0] *= static_cast<int64_t>(move.sources.size());
+    const auto count = static_cast<int64_t>(move.sources.size());
+    if (!move.line->stacked_by.empty()) {
+      move.shape.insert(move.shape.begin(), count);
+    } else if (!move.shape.empty()) {
+      move.shape[0] *= count;
+    }
     if (auto error = CheckShape(move, move.targets[0].name)) return error;
     move.targets[0].shape = move.shape;
     if (move.copy != nullptr) {
@@ -226,8 +254,14 @@ class Planner {
   Error Missing(const Move& move, size_t part) const {
     return TransferError(absl::StrCat(LineText(*mapping_, *move.line), " makes ", Quoted(move.targets[0].name), " of ",
                                       Plural(static_cast<int64_t>(move.sources.size()), "tensor"), ", and ",
-                                      Quoted(path_), " lacks that which is called `", move.line->theirs[part].text(),
-                                      "`"));
+                                      Quoted(path_), " lacks that which is called `", NameOfPart(move, part), "`"));
+  }
+
+  // With its number, where the parts of a tensor are counted.
+  static std::string NameOfPart(const Move& move, size_t part) {
+    const std::string& counter = move.line->stacked_by;
+    if (counter.empty()) return move.line->theirs[part].text();
+    return absl::StrReplaceAll(move.line->theirs[0].text(), {{absl::StrCat("{", counter, "}"), absl::StrCat(part)}});
   }
 
   Error NotTheSame(const Move& move) const {
@@ -349,6 +383,7 @@ std::string HowText(const Transfer& transfer, const Move& move) {
   std::vector<std::string> words;
   if (move.line->is_transposed) words.push_back("transposed");
   if (move.line->is_qkv) words.push_back("qkv");
+  if (!move.line->stacked_by.empty()) words.push_back("stacked");
   const OutputTensor& target = move.targets[0];
   const bool is_export = transfer.options.direction == Direction::kExport;
   if (is_export && move.line->is_vocabulary) {

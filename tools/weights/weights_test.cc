@@ -168,6 +168,24 @@ TEST_F(WeightsTest, NpyFilesGoOutAndIn) {
             "error: `R/arrays/a.weight.npy` exists; `--force` replaces it\n");
 }
 
+// Matrices that a number counts there are one tensor here.
+TEST_F(WeightsTest, StacksMatrices) {
+  WriteWeights("a.safetensors", {{"h.0.e.0.w", {2, 3}, Numbers(6, 2)}, {"h.0.e.1.w", {2, 3}, Numbers(6, 3)}});
+  WriteText("m.map", "x.{i}.up  h.{i}.e.{j}.w  transposed stacked\n");
+  const std::vector<std::string> in = {"import", Path("a.safetensors"), Path("b.safetensors"), "--map", Path("m.map")};
+  EXPECT_EQ(Run(in).out,
+            "tensor     shape   becomes  shape\n"
+            "h.0.e.0.w  [2, 3]  x.0.up   [2, 3, 2]  transposed, stacked\n"
+            "h.0.e.1.w  [2, 3]\n"
+            "1 tensor, 12 values, 48 bytes\n");
+  EXPECT_EQ(Run({"export", Path("b.safetensors"), Path("c.safetensors"), "--map", Path("m.map")}).err, "");
+  EXPECT_EQ(ReadWeights("c.safetensors"), ReadWeights("a.safetensors"));
+  WriteWeights("a.safetensors", {{"h.0.e.0.w", {1, 1}, {7}}, {"h.0.e.2.w", {1, 1}, {8}}, {"h.0.v", {1}, {8}}});
+  EXPECT_EQ(Run(in).err,
+            "error: line 1 of `R/m.map` makes `x.0.up` of 3 tensors, and `R/a.safetensors` lacks that which is called "
+            "`h.{i}.e.1.w`\n");
+}
+
 // As `npy("arrays/{name}.npy")` of a model reads them: under its own names.
 TEST_F(WeightsTest, ImportsIntoAFolder) {
   WriteWeights("a.safetensors", {{"h.0.w", {2, 3}, Numbers(6, 2)}, {"h.1.w", {2, 3}, Numbers(6, 3)}});

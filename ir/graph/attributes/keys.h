@@ -42,7 +42,7 @@ inline constexpr Attribute<Ints> kStride{"stride"};
 inline constexpr Attribute<Ints> kPadding{"padding"};
 inline constexpr Attribute<Ints> kOutputPadding{"output_padding"};
 inline constexpr Attribute<Ints> kDilation{"dilation"};
-inline constexpr Attribute<int64_t> kGroups{"groups"};
+inline constexpr Attribute<int64_t> kGroups{"groups"};  // Of channels; of elements or rows.
 inline constexpr Attribute<Ints> kImageSize{"size"};  // Rows and columns of the images whose gradient is made.
 
 // Attention. `heads_inside`: for query, key, value and result whether their heads are inside of their rows, 1 or 0.
@@ -72,6 +72,9 @@ inline constexpr Attribute<double> kLabelSmoothing{"label_smoothing"};
 // Randomness: the share of elements that dropout drops, and the key of its draws.
 inline constexpr Attribute<double> kRate{"rate"};
 inline constexpr Attribute<std::string> kKey{"key"};
+
+// Of group_by: the places that each group has.
+inline constexpr Attribute<int64_t> kCapacity{"capacity"};
 
 // The largest elements of rows: how many there are, and the row that the candidates come from.
 inline constexpr Attribute<int64_t> kK{"k"};

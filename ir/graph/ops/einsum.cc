@@ -75,7 +75,9 @@ InferResult InferEinsum(Types inputs, const Attributes& attributes) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int input = static_cast<int>(i);
     const Formula::Term& term = formula->inputs[i];
-    if (auto error = CheckDType(inputs, input, DType::kF32, "…")) return *error;
+    const DType wanted = IsProductOfMatrices(*formula) ? inputs[0].dtype : DType::kF32;
+    if (auto error = CheckFloat(inputs, input, "…")) return *error;
+    if (auto error = CheckDType(inputs, input, wanted, "…")) return *error;
     if (term.size() != inputs[i].shape.size()) return RankError(input, inputs[i], term);
     for (size_t d = 0; d < term.size(); ++d) {
       const int64_t size = inputs[i].shape[d];
@@ -90,7 +92,9 @@ InferResult InferEinsum(Types inputs, const Attributes& attributes) {
                      absl::StrCat("is ", ShapeText(inputs[static_cast<size_t>(place->second.input)].shape))}}};
     }
   }
-  TensorType output{DType::kF32, {}};
+  const auto dtype = ResultDType(inputs, attributes);
+  if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
+  TensorType output{std::get<DType>(dtype), {}};
   for (const Formula::Dimension& dimension : formula->output) output.shape.push_back(places.at(dimension[0]).size);
   return output;
 }
@@ -292,6 +296,11 @@ std::vector<KernelCall> EinsumCalls(const CallSite& site) {
   return {call};
 }
 
+// Sums element by element are in f32.
+Treatment EinsumTreatment(const Attributes& attributes) {
+  return IsProductOfMatrices(FormulaOf(attributes)) ? Treatment::kProduct : Treatment::kFloat;
+}
+
 Need EinsumNeed(Types inputs, const TensorType& output, const Attributes& attributes) {
   return {.temporary = EinsumCopies(FormulaOf(attributes), inputs, output)};
 }
@@ -299,18 +308,20 @@ Need EinsumNeed(Types inputs, const TensorType& output, const Attributes& attrib
 }  // namespace
 
 OpDefinition DefineEinsum() {
-  return OpDefinition{
-      .op_class = OpClass::kProduct,
-      .signature = {RequiredAttribute(attribute::kEquation), {.name = "x", .kind = ArgumentKind::kTensors}},
-      .summary = "sum of products over the indexes that the result does not have",
-      .infer = InferEinsum,
-      .rule = EinsumRule,
-      .gradient = EinsumGradients,
-      .flops = EinsumFlops,
-      .evaluate = EvaluateEinsum,
-      .batch = BatchEinsum,
-      .calls = EinsumCalls,
-      .need = EinsumNeed};
+  return OpDefinition{.op_class = OpClass::kProduct,
+                      .treatment_by_attributes = EinsumTreatment,
+                      .signature = {RequiredAttribute(attribute::kEquation),
+                                    ResultArgument(),
+                                    {.name = "x", .kind = ArgumentKind::kTensors}},
+                      .summary = "sum of products over the indexes that the result does not have",
+                      .infer = InferEinsum,
+                      .rule = EinsumRule,
+                      .gradient = EinsumGradients,
+                      .flops = EinsumFlops,
+                      .evaluate = EvaluateEinsum,
+                      .batch = BatchEinsum,
+                      .calls = EinsumCalls,
+                      .need = EinsumNeed};
 }
 
 }  // namespace cleave::ir

@@ -60,9 +60,10 @@ struct ProductIndexes {
   bool ResultIsPlain() const { return result == Joined(batch, rows, columns); }
 
   // If nothing is contracted, or everything is, it is not a product of matrices.
+  bool IsProduct() const { return !contracted.empty() && !(rows.empty() && columns.empty()); }
   bool IsDirect() const {
-    return !contracted.empty() && !(rows.empty() && columns.empty()) && ResultIsPlain() &&
-           (FirstIsPlain() || FirstIsTransposed()) && (SecondIsPlain() || SecondIsTransposed());
+    return IsProduct() && ResultIsPlain() && (FirstIsPlain() || FirstIsTransposed()) &&
+           (SecondIsPlain() || SecondIsTransposed());
   }
 
   // The size of the dimensions that `names` index, from the first input that has each.
@@ -96,16 +97,23 @@ struct ProductIndexes {
   }
 };
 
-bool HasDiagonal(const Formula::Term& term) {
-  const Names names = NamesOfTerm(term);
-  return std::set<std::string>(names.begin(), names.end()).size() != names.size();
-}
-
 }  // namespace
 
+bool IsProductOfMatrices(const Formula& formula) {
+  if (formula.inputs.size() != 2) return false;
+  for (const std::string& name : NamesOf(formula)) {
+    int places = 0;
+    for (const Formula::Term* term : {&formula.inputs[0], &formula.inputs[1], &formula.output}) {
+      if (CountOf(*term, name) > 1) return false;
+      places += CountOf(*term, name);
+    }
+    if (places < 2) return false;
+  }
+  return ProductIndexes(formula, 0).IsProduct();
+}
+
 std::optional<KernelCall> DirectProduct(const Formula& formula) {
-  if (formula.inputs.size() != 2 || HasDiagonal(formula.inputs[0]) || HasDiagonal(formula.inputs[1]))
-    return std::nullopt;
+  if (!IsProductOfMatrices(formula)) return std::nullopt;
   for (const int first : {0, 1}) {
     if (const ProductIndexes indexes(formula, first); indexes.IsDirect()) return indexes.Call();
   }
@@ -113,15 +121,7 @@ std::optional<KernelCall> DirectProduct(const Formula& formula) {
 }
 
 Bytes EinsumCopies(const Formula& formula, Types inputs, const TensorType& output) {
-  if (formula.inputs.size() != 2) return Bytes(0);
-  for (const std::string& name : NamesOf(formula)) {
-    int places = 0;
-    for (const Formula::Term* term : {&formula.inputs[0], &formula.inputs[1], &formula.output}) {
-      if (CountOf(*term, name) > 1) return Bytes(0);
-      places += CountOf(*term, name);
-    }
-    if (places < 2) return Bytes(0);
-  }
+  if (!IsProductOfMatrices(formula)) return Bytes(0);
   const Bytes copies = ProductIndexes(formula, 0).Copies(inputs, output);
   return ProductIndexes(formula, 1).Copies(inputs, output) == Bytes(0) ? Bytes(0) : copies;
 }

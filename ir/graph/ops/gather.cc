@@ -54,14 +54,16 @@ Attributes Along(const Op& op, int64_t axis, size_t batch) {
 }
 
 InferResult InferGather(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "indices")) return *error;
+  if (inputs[0].dtype != DType::kI32) {
+    if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  }
   auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
   if (OpError* error = std::get_if<OpError>(&axes)) return *error;
   const size_t axis = AxisOf(attributes, inputs[0].rank());
   const size_t batch = BatchOf(attributes);
   if (auto error = CheckBatch(inputs, batch, axis)) return *error;
-  return TensorType{DType::kF32, WithDimensions(inputs[0].shape, axis, 1, Own(inputs[1].shape, batch))};
+  return TensorType{inputs[0].dtype, WithDimensions(inputs[0].shape, axis, 1, Own(inputs[1].shape, batch))};
 }
 
 Rule GatherRule(Types inputs, const TensorType&, const Attributes& attributes) {
@@ -78,6 +80,7 @@ Rule GatherRule(Types inputs, const TensorType&, const Attributes& attributes) {
 }
 
 Gradients GatherGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  if (op.type.dtype == DType::kI32) return {std::nullopt, std::nullopt};
   const Shape& x = builder.type(op.inputs[0]).shape;
   const size_t axis = AxisOf(op.attributes, static_cast<int>(x.size()));
   Attributes attributes = Along(op, static_cast<int64_t>(axis), BatchOf(op.attributes));
@@ -287,6 +290,7 @@ OpDefinition DefineGather() {
       .op_class = OpClass::kMovement,
       .looks_up = 0,
       .reads_16_bits = {0},
+      .gives_16_bits = true,
       .signature = {{.name = "x"}, {.name = "indices"}, OptionalAttribute(attribute::kAxis, 0), BatchArgument()},
       .summary = "the slices of x along `axis` whose numbers are in `indices`, in their order",
       .infer = InferGather,
@@ -302,6 +306,7 @@ OpDefinition DefineGather() {
 OpDefinition DefineScatterAdd() {
   return OpDefinition{
       .op_class = OpClass::kMovement,
+      .reads_16_bits = {0},
       .signature = {{.name = "updates"},
                     {.name = "indices"},
                     RequiredAttribute(attribute::kSize),

@@ -209,6 +209,8 @@ struct OpDefinition {
   RankUse rank_use = RankUse::kNone;
   bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
   Treatment treatment = Treatment::kFloat;
+  // Where the treatment depends on the attributes; null: it does not (TreatmentOf).
+  Treatment (*treatment_by_attributes)(const Attributes& attributes) = nullptr;
   // Whether a product that reads 16 bits reads input `i` of `count` in f32; null: none.
   bool (*reads_in_f32)(const Attributes& attributes, size_t i, size_t count) = nullptr;
   // Of a kFloat op: the inputs that its call reads in the type that they have, and whether it can write its value in 16
@@ -286,6 +288,9 @@ std::vector<const OpDefinition*> AllOps();
 
 const OpDefinition& DefinitionOf(OpKind kind);
 inline const OpDefinition& DefinitionOf(const Op& op) { return DefinitionOf(op.kind); }
+
+// In which types the op computes where a model is trained in 16 bits.
+Treatment TreatmentOf(const Op& op);
 
 // Whether a step_scalar with these attributes differs between steps.
 bool ReadsStep(const Attributes& attributes);

@@ -84,6 +84,12 @@ std::string TreatmentText(Treatment treatment) {
   return "";
 }
 
+// That of an op with its attributes, where it depends on them.
+std::string TreatmentText(const OpDefinition& op) {
+  const std::string text = TreatmentText(op.treatment);
+  return op.treatment_by_attributes == nullptr ? text : absl::StrCat(text, ", or product");
+}
+
 std::string BatchText(const OpDefinition& op) { return op.batch == nullptr ? "" : "batched"; }
 
 std::string ComputedText(const OpDefinition& op) {
@@ -118,8 +124,7 @@ std::string OpsPage() {
   std::string page = kOpsHead;
   for (const OpDefinition* op : AllOps()) {
     absl::StrAppend(&page, "| ", SignatureText(*op, false), " | ", ClassText(op->op_class), " | ", RuleText(*op), " | ",
-                    TreatmentText(op->treatment), " | ", BatchText(*op), " | ", ComputedText(*op), " | ", op->summary,
-                    " |\n");
+                    TreatmentText(*op), " | ", BatchText(*op), " | ", ComputedText(*op), " | ", op->summary, " |\n");
   }
   return page;
 }

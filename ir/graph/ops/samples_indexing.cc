@@ -10,6 +10,7 @@ void AddIndexingSamples(Forms& forms) {
     maker.Add({{{a, 4}}, {{}, Fill::kLabels}}, {{attribute::kAxis, -1}});
     maker.Add({{{a, 3, b}}, {{a, c}, Fill::kLabels}}, {{attribute::kAxis, 1}, {attribute::kBatch, 1}});
     maker.Add({{{a, 2, b, 3}}, {{a, 2}, Fill::kLabels}}, {{attribute::kAxis, -1}, {attribute::kBatch, 2}});
+    maker.Add({{{3, a}, Fill::kLabels}, {{b}, Fill::kLabels}});
   };
   forms[OpKind::kScatter] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
@@ -65,6 +66,11 @@ void AddIndexingSamples(Forms& forms) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{a}}, {{a}, Fill::kLabels}, {{a}, Fill::kLabels}});
     maker.Add({{{a, b, c}}, {{a}, Fill::kLabels}, {{a}, Fill::kLabels}});
+  };
+  forms[OpKind::kGroupBy] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{7}, Fill::kLabels}}, {{attribute::kGroups, 3}, {attribute::kCapacity, 2}});
+    maker.Add({{{a, b, c}, Fill::kLabels}}, {{attribute::kGroups, 2}, {attribute::kCapacity, 3}});
   };
   forms[OpKind::kOneHot] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();

@@ -44,6 +44,16 @@ void EinsumForms(Maker& maker) {
 void AddProductSamples(Forms& forms) {
   forms[OpKind::kEinsum] = EinsumForms;
   forms[OpKind::kMatmul] = MatmulForms;
+  forms[OpKind::kGroupedMatmul] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), k = maker.Size(), j = maker.Size();
+    maker.Add({{{a, k}}, {{3, k, j}}, {{a}, Fill::kLabels}});
+    maker.Add({{{a, b, k}}, {{2, j, k}}, {{a, b}, Fill::kLabels}}, {{attribute::kTransposeB, true}});
+  };
+  forms[OpKind::kGroupedMatmulSum] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), i = maker.Size(), j = maker.Size();
+    maker.Add({{{a, i}}, {{a, j}}, {{a}, Fill::kLabels}}, {{attribute::kSize, 3}});
+    maker.Add({{{a, b, i}}, {{a, b, j}}, {{a, b}, Fill::kLabels}}, {{attribute::kSize, 2}});
+  };
   forms[OpKind::kMatmulSum] = [](Maker& maker) {
     const int64_t a = maker.Size(), k = maker.Size(), i = maker.Size(), j = maker.Size();
     maker.Add({{{k, i}}, {{k, j}}});

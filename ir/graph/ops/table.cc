@@ -61,6 +61,12 @@ std::vector<FactorRange> WholeRanges(const Rule& rule) {
   return ranges;
 }
 
+Treatment TreatmentOf(const Op& op) {
+  const OpDefinition& definition = DefinitionOf(op);
+  return definition.treatment_by_attributes == nullptr ? definition.treatment
+                                                       : definition.treatment_by_attributes(op.attributes);
+}
+
 Bytes BytesTouched(const OpDefinition& definition, absl::Span<const TensorType> inputs, const TensorType& output,
                    int tensor) {
   const Bytes whole = tensor < 0 ? output.bytes() : inputs[static_cast<size_t>(tensor)].bytes();

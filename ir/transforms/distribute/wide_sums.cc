@@ -28,7 +28,7 @@ bool IsSum(const Layout& layout) {
 }
 
 bool IsProduct(const Op& op) {
-  const Treatment treatment = DefinitionOf(op).treatment;
+  const Treatment treatment = TreatmentOf(op);
   return treatment == Treatment::kProduct || treatment == Treatment::kGradient;
 }
 

@@ -9,7 +9,7 @@ namespace cleave::ir {
 namespace {
 
 bool IsProduct(const Op& op) {
-  switch (DefinitionOf(op).treatment) {
+  switch (TreatmentOf(op)) {
     case Treatment::kProduct:
     case Treatment::kGradient:
     case Treatment::kRounded:
@@ -58,14 +58,15 @@ IdVector<OpId, uint8_t> ReadIn16Bits(const Graph& graph) {
   const IdVector<OpId, std::vector<OpId>> users = Users(graph);
   const auto takes_16_bits = [&](const Op& reader, OpId value) {
     const OpDefinition& definition = DefinitionOf(reader);
+    const Treatment treatment = TreatmentOf(reader);
     if (reader.phase == Phase::kUpdate) return false;
     if (IsCache(graph.op(value))) return read[reader.id] != 0;  // The reader puts new values into it.
-    if (rounds_tables && definition.treatment == Treatment::kFloat && definition.looks_up.has_value()) {
+    if (rounds_tables && treatment == Treatment::kFloat && definition.looks_up.has_value()) {
       const OpId table = reader.inputs[static_cast<size_t>(*definition.looks_up)];
       const bool is_read_once = std::count(reader.inputs.begin(), reader.inputs.end(), value) == 1;
       if (table == value && is_read_once && graph.op(value).kind == OpKind::kParameter) return true;
     }
-    if (definition.treatment == Treatment::kFollow) {
+    if (treatment == Treatment::kFollow) {
       return definition.op_class == OpClass::kMovement && reader.inputs.size() == 1 && read[reader.id] != 0;
     }
     if (!IsProduct(reader)) return false;
@@ -116,12 +117,12 @@ class Chooser {
     if (op.phase == Phase::kUpdate) return All(op, DType::kF32, DType::kF32);
     if (op.kind == OpKind::kParameter) return All(op, DType::kF32, IsStoredNarrow(op) ? narrow_ : DType::kF32);
     if (IsCache(op)) return All(op, DType::kF32, read_in_16_bits_[op.id] != 0 ? narrow_ : DType::kF32);
-    switch (DefinitionOf(op).treatment) {
+    switch (TreatmentOf(op)) {
       case Treatment::kProduct:
         return All(op, narrow_, kept_[op.id] != 0 ? DType::kF32 : narrow_);
       case Treatment::kGradient:
       case Treatment::kRounded: {
-        const bool rounds = DefinitionOf(op).treatment == Treatment::kRounded;
+        const bool rounds = TreatmentOf(op) == Treatment::kRounded;
         Types16 types = All(op, narrow_, rounds ? narrow_ : DType::kF32);
         for (size_t i = 0; i < types.reads.size(); ++i) {
           if (ReadsInF32(op, i)) types.reads[i] = DType::kF32;

@@ -183,7 +183,7 @@ class Lowering {
 
   OpId AddNarrow(const Op& op, std::vector<OpId> inputs) {
     Attributes attributes = op.attributes;
-    const Treatment treatment = DefinitionOf(op).treatment;
+    const Treatment treatment = TreatmentOf(op);
     const bool is_product = treatment == Treatment::kProduct || treatment == Treatment::kGradient;
     const Types16& types = types_[op.id];
     const bool keeps_sum = is_product && Is16Bit(types.reads[0]) && types.result == DType::kF32;

@@ -72,7 +72,7 @@ void SumByResult(const IndexedFormula& formula, const std::vector<EinsumInput>& 
 #pragma omp parallel for if (work >= kParallelProducts)
   for (int64_t n = 0; n < results / run; ++n) {
     std::vector<const float*> pointers;
-    for (const EinsumInput& input : inputs) pointers.push_back(input.values);
+    for (const EinsumInput& input : inputs) pointers.push_back(input.values.As<float>());
     MoveTo(outer, last, n, pointers);
     float* target = result;
     int64_t rest = n;

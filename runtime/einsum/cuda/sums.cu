@@ -105,7 +105,7 @@ void SumByResult(const IndexedFormula& formula, const std::vector<EinsumInput>& 
   const Loops loops = LoopsOf(formula);
   Sums sums;
   sums.inputs = static_cast<int>(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) sums.values[i] = inputs[i].values;
+  for (size_t i = 0; i < inputs.size(); ++i) sums.values[i] = inputs[i].values.As<float>();
   sums.kept = OnDevice(loops.kept);
   sums.summed = OnDevice(loops.summed);
   for (size_t d = 0; d < loops.result_strides.size(); ++d) sums.result_strides[d] = loops.result_strides[d];

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "runtime/kernels/cpu/parallel.h"
 
@@ -20,10 +21,9 @@ void CopyReals(ConstReals x, int64_t count, Reals y) {
   for (int64_t i = 0; i < count; ++i) y.Set(i, x[i]);
 }
 
-}  // namespace
-
-void Gather(ConstReals x, const int32_t* indices, const RowIndexing& indexing, float* y) {
-  const int64_t rows = indexing.rows;
+// Calls copy(from, to) for each row that x has, and clear(to) for each other one, with its first elements.
+template <typename Copy, typename Clear>
+void GatherRows(const int32_t* indices, const RowIndexing& indexing, Copy copy, Clear clear) {
   const int64_t count = indexing.count;
   const int64_t inner = indexing.inner;
   const int64_t outer = indexing.batch * indexing.outer;
@@ -31,17 +31,18 @@ void Gather(ConstReals x, const int32_t* indices, const RowIndexing& indexing, f
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t row = indices[o / indexing.outer * count + i] - indexing.first_row;
-      float* to = y + (o * count + i) * inner;
-      if (row >= 0 && row < rows) {
-        CopyReals(x + (o * rows + row) * inner, inner, to);
+      const int64_t to = (o * count + i) * inner;
+      if (row >= 0 && row < indexing.rows) {
+        copy((o * indexing.rows + row) * inner, to);
       } else {
-        std::fill_n(to, inner, 0.0f);
+        clear(to);
       }
     }
   }
 }
 
-void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
+template <typename T>
+void AddRows(const T* updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
   const int64_t rows = indexing.rows;
   const int64_t count = indexing.count;
   const int64_t inner = indexing.inner;
@@ -58,12 +59,39 @@ void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing&
       for (int64_t i = 0; i < count; ++i) {
         const int64_t row = indices[o / indexing.outer * count + i] - indexing.first_row;
         if (row < 0 || row >= rows) continue;
-        const float* from = updates + (o * count + i) * inner;
+        const T* from = updates + (o * count + i) * inner;
         float* to = y + (o * rows + row) * inner;
 #pragma omp simd
-        for (int64_t j = begin; j < end; ++j) to[j] += from[j];
+        for (int64_t j = begin; j < end; ++j) to[j] += static_cast<float>(from[j]);
       }
     }
+  }
+}
+
+}  // namespace
+
+void Gather(ConstReals x, const int32_t* indices, const RowIndexing& indexing, Reals y) {
+  GatherRows(
+      indices, indexing, [&](int64_t from, int64_t to) { CopyReals(x + from, indexing.inner, y + to); },
+      [&](int64_t to) {
+        for (int64_t i = 0; i < indexing.inner; ++i) y.Set(to + i, 0.0f);
+      });
+}
+
+void Gather(const int32_t* x, const int32_t* indices, const RowIndexing& indexing, int32_t* y) {
+  GatherRows(
+      indices, indexing, [&](int64_t from, int64_t to) { std::copy_n(x + from, indexing.inner, y + to); },
+      [&](int64_t to) { std::fill_n(y + to, indexing.inner, 0); });
+}
+
+void ScatterAdd(ConstReals updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
+  switch (updates.type()) {
+    case RealType::kF32:
+      return AddRows(updates.As<float>(), indices, indexing, y);
+    case RealType::kBf16:
+      return AddRows(updates.As<BFloat16>(), indices, indexing, y);
+    case RealType::kF16:
+      return AddRows(updates.As<Float16>(), indices, indexing, y);
   }
 }
 
@@ -101,6 +129,22 @@ void SumEqual(const float* x, const int32_t* indices, const int32_t* places, int
     float* to = y + found->second * inner;
 #pragma omp simd
     for (int64_t j = 0; j < inner; ++j) to[j] += from[j];
+  }
+}
+
+void GroupBy(const int32_t* x, int64_t rows, int64_t columns, const GroupPlaces& places, int32_t* y) {
+  const int64_t places_of_row = places.groups * places.capacity;
+#pragma omp parallel for if (rows * columns >= kParallelElements)
+  for (int64_t row = 0; row < rows; ++row) {
+    int32_t* const own = y + row * places_of_row;
+    std::fill_n(own, places_of_row, static_cast<int32_t>(columns));
+    std::vector<int64_t> next(static_cast<size_t>(places.groups), -places.first_place);
+    for (int64_t column = 0; column < columns; ++column) {
+      const int64_t group = x[row * columns + column] - places.first_group;
+      if (group < 0 || group >= places.groups) continue;
+      const int64_t place = next[static_cast<size_t>(group)]++;
+      if (place >= 0 && place < places.capacity) own[group * places.capacity + place] = static_cast<int32_t>(column);
+    }
   }
 }
 

@@ -578,23 +578,6 @@ PhiloxKey KeyOf(const AttentionDropout& dropout) {
   return dropout.rate > 0.0f ? StreamKey(dropout.stream) : PhiloxKey{};
 }
 
-// Ends the program on a GPU whose tensor cores do not know the type.
-template <typename T>
-void CheckTensorCores() {
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    constexpr int kAmpere = 8;
-    int device = 0;
-    int generation = 0;
-    CheckCuda(cudaGetDevice(&device), "asking for the device");
-    CheckCuda(cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, device),
-              "asking for its generation");
-    if (generation >= kAmpere) return;
-    Die(ExitCode::kEnvironment,
-        "this GPU's tensor cores do not multiply bf16, which attention needs; all have f16: "
-        "compile the model with `precision = f16`");
-  }
-}
-
 // Calls run with a constant head size for which kernels are made: the next power of two.
 template <typename Run>
 void WithHead(int64_t head, Run run) {
@@ -608,7 +591,7 @@ void WithHead(int64_t head, Run run) {
 template <typename T>
 void AttentionByTiles(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out, float* logsumexp) {
   using namespace attention;
-  CheckTensorCores<T>();
+  CheckTensorCores<T>("attention");
   const Operands<T> operands = {.shape = shape, .q = q, .k = k, .v = v, .key = KeyOf(shape.dropout)};
   WithHead(shape.head, [&](auto head) {
     constexpr int kHead = decltype(head)::value;
@@ -621,7 +604,7 @@ template <typename T>
 void AttentionGradientByTiles(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* out,
                               const float* logsumexp, const T* dout, T* dq, T* dk, T* dv) {
   using namespace attention;
-  CheckTensorCores<T>();
+  CheckTensorCores<T>("attention");
   const int64_t queries = shape.batch * shape.heads * shape.rows;
   ScratchLayout layout;
   const int64_t place = layout.Add<float>(queries);

@@ -12,14 +12,11 @@
 #ifndef CLEAVE_RUNTIME_KERNELS_CUDA_ATTENTION_TILES_CUH_
 #define CLEAVE_RUNTIME_KERNELS_CUDA_ATTENTION_TILES_CUH_
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <mma.h>
-
 #include <cstdint>
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/cuda/tensor_cores.cuh"
 #include "runtime/device/cuda/vector.cuh"
 #include "runtime/device/float16.h"
 #include "runtime/kernels/cuda/aligned.cuh"
@@ -28,24 +25,6 @@ namespace cleave::runtime::attention {
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-
-// The types of 16 bits as tensor cores know them.
-template <typename T>
-struct OnTensorCores;
-template <>
-struct OnTensorCores<BFloat16> {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-  using Type = __half;  // Never run: CheckTensorCores.
-#else
-  using Type = __nv_bfloat16;
-#endif
-};
-template <>
-struct OnTensorCores<Float16> {
-  using Type = __half;
-};
-template <typename T>
-using Narrow = typename OnTensorCores<T>::Type;
 
 // Tensor cores need rows that begin at multiples of 32 bytes.
 template <typename T, int kHead>
