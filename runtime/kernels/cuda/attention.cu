@@ -369,7 +369,7 @@ struct Weight {
   float weight = 0.0f;
   float gradient = 0.0f;
 
-  __device__ Weight() = default;
+  Weight() = default;
   __device__ Weight(const Score& score, float weighed, const RowFactors& row, float kept) {
     weight = Exp(score.value - row.logsumexp);
     gradient = weight * (weighed * kept - row.delta) * score.slope;
