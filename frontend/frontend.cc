@@ -361,6 +361,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   if (reporter.has_errors()) return std::nullopt;
   if (adapt.has_value()) {
     module.training.adapters = ir::AdapterText(adapt->form);
+    module.training.frozen = adapt->frozen;
     optimizer.Freeze(AddAdapters(*adapt, expansion, reporter));
     if (reporter.has_errors()) return std::nullopt;
   }

@@ -69,6 +69,11 @@ class SourceInitializer {
   void WriteParameter(cpp::Code& code) {
     const std::string& init = compute_.attributes.Get(ir::attribute::kInit);
     const double first = compute_.attributes.Get(ir::attribute::kFirst);
+    if (compute_.attributes.Has(ir::attribute::kStores)) {
+      return code.Comment(absl::StrCat(ShownName(emission_.layer, step_.name), ": of ",
+                                       ShownName(emission_.layer, compute_.attributes.Get(ir::attribute::kStores)),
+                                       ", when this is done."));
+    }
     if (init == "npy") {
       return code.Comment(
           absl::StrCat(ShownName(emission_.layer, step_.name), ": from a file that `main` names, when this is done."));
@@ -109,6 +114,21 @@ class SourceInitializer {
   const ir::Compute& compute_;
 };
 
+// What the parameter is of a matrix that is stored in 8 bits.
+cpp::Expr PartOf(const Emission& emission, const ir::Compute& parameter) {
+  const ir::Attributes& attributes = parameter.attributes;
+  const std::string& init = attributes.Get(ir::attribute::kInit);
+  const char* const first = init == "npy"       ? "FirstValues::kOfFile"
+                            : init == "uniform" ? "FirstValues::kUniform"
+                            : init == "normal"  ? "FirstValues::kNormal"
+                                                : "FirstValues::kConstant";
+  return cpp::Braces(
+      cpp::Name("MatrixPart"),
+      {NameString(emission.layer, attributes.Get(ir::attribute::kStores)), attributes.Get(ir::attribute::kSize),
+       cpp::Name(emission.value(parameter.output).type.dtype == ir::DType::kI8 ? "true" : "false"), cpp::Name(first),
+       cpp::Float(attributes.Get(ir::attribute::kFirst)), cpp::Float(attributes.Get(ir::attribute::kSecond))});
+}
+
 // `steps`: the parameter, then what the optimizer keeps of it.
 void EmitParameterView(const Emission& emission, const std::vector<int>& steps, cpp::Code& code) {
   const cpp::Expr parameters = cpp::Name("parameters");
@@ -132,6 +152,9 @@ void EmitParameterView(const Emission& emission, const std::vector<int>& steps, 
   }
   if (!alike.empty()) fields.push_back(cpp::Braces(cpp::Name("OptimizerStates"), std::move(alike)));
   code.Do(parameters.Call("emplace_back", std::move(fields)));
+  if (ir::ComputeOf(parameter)->attributes.Has(ir::attribute::kStores)) {
+    code.Assign(parameters.Call("back").Member("part"), PartOf(emission, *ir::ComputeOf(parameter)));
+  }
   if (ir::ComputeOf(parameter)->attributes.IsSet(ir::attribute::kInParams)) {
     code.Assign(parameters.Call("back").Member("is_in_params"), cpp::Name("true"));
   }

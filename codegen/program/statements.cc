@@ -208,9 +208,10 @@ class StatementBuilder {
 
   void AddAction(int, const ir::Compute& compute) {
     ir::Attributes attributes = compute.attributes;
-    if (attributes.Has(ir::attribute::kKey)) {
-      AddName(*step_, attributes.Get(ir::attribute::kKey));
-      attributes.Erase(ir::attribute::kKey);
+    for (const auto& name : {ir::attribute::kKey, ir::attribute::kStores}) {
+      if (!attributes.Has(name)) continue;
+      AddName(*step_, attributes.Get(name));
+      attributes.Erase(name);
     }
     Add(ir::OpKindName(compute.kind));
     for (const ir::KernelCall& call : ir::CallsOf(emission_.program, compute)) AddCall(compute, call);

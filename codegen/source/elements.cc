@@ -176,7 +176,7 @@ cpp::Expr ElementValue(const ir::Program& program, const ir::Compute& compute, a
   }
   // C++ converts integers to real numbers by itself only in arithmetic.
   const bool becomes_real =
-      type.dtype != ir::DType::kI32 && program.value(compute.inputs[0]).type.dtype == ir::DType::kI32;
+      !ir::IsInteger(type.dtype) && ir::IsInteger(program.value(compute.inputs[0]).type.dtype);
   return becomes_real ? cpp::Cast(cpp::Name("float"), arguments[0]) : value_of(value);
 }
 

@@ -167,6 +167,8 @@ absl::string_view ElementTypeName(ir::DType dtype) {
       return "Float16";
     case ir::DType::kI32:
       return "int32_t";
+    case ir::DType::kI8:
+      return "int8_t";
   }
   return "";
 }
@@ -179,7 +181,8 @@ cpp::Expr ElementLiteral(ir::DType dtype, double value) {
     case ir::DType::kF16:
       return cpp::Call(ElementTypeName(dtype), {cpp::Float(value)});
     case ir::DType::kI32:
-      return cpp::Braces(cpp::Name("int32_t"), {static_cast<int64_t>(value)});
+    case ir::DType::kI8:
+      return cpp::Braces(cpp::Name(ElementTypeName(dtype)), {static_cast<int64_t>(value)});
   }
   CLEAVE_UNREACHABLE();
 }

@@ -158,7 +158,7 @@ class BodyEmitter {
   }
 
   void Declare(ir::DType dtype, const std::string& name, const cpp::Expr& value) {
-    code_.Declare({cpp::Name(dtype == ir::DType::kI32 ? "const int32_t" : "const float"), name}, value);
+    code_.Declare({cpp::Name(ir::IsInteger(dtype) ? "const int32_t" : "const float"), name}, value);
   }
 
   // A value of the loop that is not in memory: its expression, or the name of the local constant that holds it.

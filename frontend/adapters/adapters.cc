@@ -155,6 +155,11 @@ std::set<std::string> AddAdapters(const AdaptSetting& setting, Expansion& model,
                         .Note("the proof of a manual model compares its gradients with differences of the loss")
                         .Help("`lora`"));
   }
+  if (graph.is_manual() && setting.frozen.has_value()) {
+    reporter.Report(Error(Code::kE0220, "`frozen = i8` in a manual model")
+                        .At(setting.span, "its weights lie as the model says")
+                        .Help("leave it out"));
+  }
   // A vector has no matrix for a factor: patterns that name whole layers pass by their biases and norms.
   std::vector<ir::OpId> candidates, weights, others;
   for (const ir::Op& op : graph.ops) {

@@ -21,7 +21,8 @@ class AdaptReader {
                                                                      {"on", "on: string | (string, …)", true},
                                                                      {"also", "also: string | (string, …) = ()", false},
                                                                      {"dropout", "dropout: float = 0.0", false},
-                                                                     {"scale", "scale: rank | rank_stable", false}};
+                                                                     {"scale", "scale: rank | rank_stable", false},
+                                                                     {"frozen", "frozen: auto | i8", false}};
     static const auto& kForms = *new std::vector<Signature>{{.callee = "lora", .arguments = kArguments},
                                                             {.callee = "dora", .arguments = kArguments}};
     const auto call = ReadCall(value, "adapter", kForms, reporter_);
@@ -48,6 +49,10 @@ class AdaptReader {
     if (arguments[5] != nullptr) {
       ReadChoice<bool>(reporter_, "scale", *arguments[5]->value, setting.form.is_rank_stable,
                        {{"rank", false}, {"rank_stable", true}});
+    }
+    if (arguments[6] != nullptr) {
+      ReadChoice<std::optional<ir::DType>>(reporter_, "frozen", *arguments[6]->value, setting.frozen,
+                                           {{"auto", std::nullopt}, {"i8", ir::DType::kI8}});
     }
     return setting;
   }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "runtime/checkpoint/blocks.h"
 #include "runtime/checkpoint/disk.h"
@@ -305,6 +306,16 @@ std::optional<Error> ReadWanted(const SafetensorsFile& file, const std::string& 
   return error;
 }
 
+// The tensors, none of which is a part of a matrix where the checkpoint has it itself.
+std::vector<StateTensor> AsStored(std::vector<StateTensor> state, const std::vector<StateTensor>& stored) {
+  std::set<std::string> names;
+  for (const StateTensor& tensor : stored) names.insert(tensor.name);
+  for (StateTensor& tensor : state) {
+    if (names.count(tensor.name) > 0) tensor.part.reset();
+  }
+  return state;
+}
+
 bool IsOfBase(const CheckpointFacts& facts, const std::string& name) {
   if (!facts.base.has_value()) return false;
   const std::vector<StateTensor>& tensors = facts.base->tensors;
@@ -333,6 +344,18 @@ Result<StoredParameters> OpenBase(const CheckpointBase& base, const std::string&
 }
 
 }  // namespace
+
+ValueSource SourceOf(const StateTensor& tensor) {
+  if (!tensor.part.has_value()) return {tensor.name, tensor.layout};
+  return {tensor.part->matrix, RowsOf(*tensor.part, tensor.layout)};
+}
+
+bool IsReadInPlace(const StateTensor& tensor) { return !tensor.part.has_value() && AreFloatsOnHost(tensor.values); }
+
+void SetFrom(const StateTensor& tensor, const Region& piece, const std::vector<float>& read) {
+  if (tensor.part.has_value()) return SetPart(*tensor.part, piece, read.data(), tensor.values);
+  CopyRounded(read.data(), static_cast<int64_t>(read.size()), tensor.values);
+}
 
 struct OpenedBase {
   std::mutex mutex;
@@ -435,15 +458,18 @@ std::optional<Error> Checkpoint::CheckFits(const std::vector<StateTensor>& state
   std::map<std::string, const StateTensor*> stored;
   for (const StateTensor& tensor : tensors_) stored[tensor.name] = &tensor;
   std::vector<std::string> missing, other, unknown;
-  for (const StateTensor& tensor : state) {
-    const auto found = stored.find(tensor.name);
+  std::set<std::string> seen;
+  for (const StateTensor& tensor : AsStored(state, tensors_)) {
+    const ValueSource source = SourceOf(tensor);
+    if (!seen.insert(source.name).second) continue;
+    const auto found = stored.find(source.name);
     if (found == stored.end()) {
-      missing.push_back("`" + tensor.name + "`");
+      missing.push_back("`" + source.name + "`");
       continue;
     }
-    const std::vector<int64_t> shape = StoredLayout(tensor.layout, mesh).shape;
+    const std::vector<int64_t> shape = StoredLayout(source.layout, mesh).shape;
     if (found->second->layout.shape != shape) {
-      other.push_back(Format("`%s` is %s there and %s here", tensor.name.c_str(),
+      other.push_back(Format("`%s` is %s there and %s here", source.name.c_str(),
                              ShapeText(found->second->layout.shape).c_str(), ShapeText(shape).c_str()));
     }
     stored.erase(found);
@@ -459,7 +485,9 @@ std::optional<Error> Checkpoint::CheckFits(const std::vector<StateTensor>& state
 
 std::optional<Error> Checkpoint::Load(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const {
   std::vector<StateTensor> own, of_base;
-  for (const StateTensor& tensor : state) (IsOfBase(facts_, tensor.name) ? of_base : own).push_back(tensor);
+  for (const StateTensor& tensor : AsStored(state, tensors_)) {
+    (IsOfBase(facts_, SourceOf(tensor).name) ? of_base : own).push_back(tensor);
+  }
   if (!of_base.empty()) {
     if (auto error = LoadFromBase(of_base, mesh, rank)) return error;
   }
@@ -480,18 +508,19 @@ std::optional<Error> Checkpoint::LoadFromBase(const std::vector<StateTensor>& st
 std::optional<Error> Checkpoint::LoadOwn(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const {
   std::map<std::string, const StateTensor*> stored;
   for (const StateTensor& tensor : tensors_) stored[tensor.name] = &tensor;
-  std::vector<Region> held;
+  std::vector<Region> held;  // Of what is read.
   std::vector<std::vector<float>> on_host(state.size());
   std::map<int64_t, std::vector<Wanted>> by_shard;
   for (size_t i = 0; i < state.size(); ++i) {
-    held.push_back(RegionOf(StoredLayout(state[i].layout, mesh), mesh, rank));
+    const ValueSource source = SourceOf(state[i]);
+    held.push_back(RegionOf(StoredLayout(source.layout, mesh), mesh, rank));
     if (!IsHeldBy(state[i].layout, mesh, rank)) continue;
     for (int64_t writer = 0; writer < MeshSize(mesh_); ++writer) {
-      const std::optional<Region> slice = SliceOf(stored.at(state[i].name)->layout, mesh_, writer);
+      const std::optional<Region> slice = SliceOf(stored.at(source.name)->layout, mesh_, writer);
       const std::optional<Region> common = slice.has_value() ? Common(*slice, held[i]) : std::nullopt;
       if (common.has_value()) by_shard[writer].push_back({i, *slice, *common});
     }
-    if (!AreFloatsOnHost(state[i].values)) on_host[i].resize(static_cast<size_t>(ElementCount(held[i].size)));
+    if (!IsReadInPlace(state[i])) on_host[i].resize(static_cast<size_t>(ElementCount(held[i].size)));
   }
   for (const auto& [writer, all] : by_shard) {
     const std::string path = folder_ + "/" + ShardName(writer);
@@ -503,13 +532,14 @@ std::optional<Error> Checkpoint::LoadOwn(const std::vector<StateTensor>& state, 
     }
     for (const Wanted& wanted : all) {
       const StateTensor& tensor = state[wanted.tensor];
-      float* const values = AreFloatsOnHost(tensor.values) ? tensor.values.As<float>() : on_host[wanted.tensor].data();
-      if (auto error = ReadWanted(file.value(), tensor.name, wanted, held[wanted.tensor], values)) return error;
+      float* const values = IsReadInPlace(tensor) ? tensor.values.As<float>() : on_host[wanted.tensor].data();
+      const std::string name = SourceOf(tensor).name;
+      if (auto error = ReadWanted(file.value(), name, wanted, held[wanted.tensor], values)) return error;
     }
   }
   for (size_t i = 0; i < state.size(); ++i) {
     if (on_host[i].empty()) continue;
-    CopyRounded(on_host[i].data(), static_cast<int64_t>(on_host[i].size()), state[i].values);
+    SetFrom(state[i], RegionOf(StoredLayout(state[i].layout, mesh), mesh, rank), on_host[i]);
   }
   return std::nullopt;
 }

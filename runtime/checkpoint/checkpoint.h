@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/checkpoint/matrix_part.h"
 #include "runtime/device/reals.h"
 #include "runtime/error/error.h"
 #include "runtime/mesh/mesh.h"
@@ -35,7 +36,21 @@ struct StateTensor {
   std::string name;
   TensorLayout layout;
   Reals values = nullptr;
+  std::optional<MatrixPart> part = {};  // What it is of a matrix that is stored in 8 bits.
 };
+
+// What is read for a tensor: itself, or the rows of the matrix of which it is a part.
+struct ValueSource {
+  std::string name;
+  TensorLayout layout;
+};
+ValueSource SourceOf(const StateTensor& tensor);
+
+// Whether what is read are its values as they lie.
+bool IsReadInPlace(const StateTensor& tensor);
+
+// Rounds or quantizes what was read for a tensor, of which the rank holds `piece`, into its values.
+void SetFrom(const StateTensor& tensor, const Region& piece, const std::vector<float>& read);
 
 // The best evaluation of a training so far.
 struct BestSoFar {

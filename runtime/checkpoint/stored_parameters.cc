@@ -40,15 +40,16 @@ std::optional<Error> LoadFromFile(const SafetensorsFile& file, const std::vector
   std::vector<float> on_host;
   for (const StateTensor& tensor : found) {
     if (!IsHeldBy(tensor.layout, mesh, rank)) continue;
-    const Region piece = RegionOf(StoredLayout(tensor.layout, mesh), mesh, rank);
-    const SafetensorsEntry& entry = *file.Find(tensor.name);
-    if (AreFloatsOnHost(tensor.values)) {
+    const ValueSource source = SourceOf(tensor);
+    const Region piece = RegionOf(StoredLayout(source.layout, mesh), mesh, rank);
+    const SafetensorsEntry& entry = *file.Find(source.name);
+    if (IsReadInPlace(tensor)) {
       if (auto error = file.ReadPiece(entry, piece, tensor.values.As<float>())) return error;
       continue;
     }
     on_host.resize(static_cast<size_t>(ElementCount(piece.size)));
     if (auto error = file.ReadPiece(entry, piece, on_host.data())) return error;
-    CopyRounded(on_host.data(), static_cast<int64_t>(on_host.size()), tensor.values);
+    SetFrom(tensor, RegionOf(StoredLayout(tensor.layout, mesh), mesh, rank), on_host);
   }
   return std::nullopt;
 }
@@ -56,8 +57,10 @@ std::optional<Error> LoadFromFile(const SafetensorsFile& file, const std::vector
 }  // namespace
 
 std::vector<std::string> MatchedParameters::Lines(const std::string& path) const {
-  std::vector<std::string> lines = {Format("%zu of %zu parameters begin with the values in `%s`", found.size(),
-                                           found.size() + missing.size(), path.c_str())};
+  std::set<std::string> names;
+  for (const StateTensor& tensor : found) names.insert(SourceOf(tensor).name);
+  std::vector<std::string> lines = {Format("%zu of %zu parameters begin with the values in `%s`", names.size(),
+                                           names.size() + missing.size(), path.c_str())};
   if (!missing.empty()) lines.push_back("not there, so with initial values: " + QuotedNames(missing));
   if (!unknown.empty()) lines.push_back("there, but not in the model: " + QuotedNames(unknown));
   return lines;
@@ -97,25 +100,29 @@ Result<MatchedParameters> StoredParameters::Match(const std::vector<StateTensor>
   for (const Tensor& tensor : tensors_) stored[tensor.name] = &tensor;
   MatchedParameters matched;
   std::string mistakes;
-  for (const StateTensor& parameter : parameters) {
-    const auto found = stored.find(parameter.name);
+  std::set<std::string> seen;
+  for (StateTensor parameter : parameters) {
+    if (stored.count(parameter.name) > 0) parameter.part.reset();
+    const ValueSource source = SourceOf(parameter);
+    const bool is_new = seen.insert(source.name).second;
+    const auto found = stored.find(source.name);
     if (found == stored.end()) {
-      matched.missing.push_back(parameter.name);
+      if (is_new) matched.missing.push_back(source.name);
       continue;
     }
     const Tensor& tensor = *found->second;
-    const std::vector<int64_t> shape = StoredLayout(parameter.layout, mesh).shape;
-    if (!IsSafetensorsFloat(tensor.type) || tensor.shape != shape) {
+    const std::vector<int64_t> shape = StoredLayout(source.layout, mesh).shape;
+    const bool is_wrong = !IsSafetensorsFloat(tensor.type) || tensor.shape != shape;
+    if (is_wrong && is_new) {
       mistakes += Format("%s`%s` holds `%s` as %s%s, and the parameter is f32%s",
-                         mistakes.empty() ? "" : "\nerror: ", path_.c_str(), parameter.name.c_str(),
-                         tensor.type.c_str(), ShapeText(tensor.shape).c_str(), ShapeText(shape).c_str());
+                         mistakes.empty() ? "" : "\nerror: ", path_.c_str(), source.name.c_str(), tensor.type.c_str(),
+                         ShapeText(tensor.shape).c_str(), ShapeText(shape).c_str());
     }
-    matched.found.push_back(parameter);
-    stored.erase(found);
+    matched.found.push_back(std::move(parameter));
   }
   if (!mistakes.empty()) return Error{ExitCode::kInput, mistakes};
   for (const Tensor& tensor : tensors_) {
-    if (stored.count(tensor.name) > 0) matched.unknown.push_back(tensor.name);
+    if (seen.count(tensor.name) == 0) matched.unknown.push_back(tensor.name);
   }
   if (!matched.found.empty()) return matched;
   return Error{ExitCode::kInput,
@@ -153,7 +160,8 @@ Result<std::string> StoredParameters::DigestOf(const std::vector<StateTensor>& t
   constexpr int64_t kBytes = 64 * 1024;
   std::vector<char> first(kBytes);
   Digest digest;
-  for (const auto& [name, layout, values] : tensors) {
+  for (const StateTensor& tensor : tensors) {
+    const std::string& name = tensor.name;
     const SafetensorsEntry* const entry = file.Find(name);
     if (entry == nullptr) {
       return Error{ExitCode::kInput,

@@ -33,6 +33,8 @@ int64_t Comm::SizeOf(ElementType type) {
     case ElementType::kFloat:
     case ElementType::kInt32:
       return 4;
+    case ElementType::kInt8:
+      return 1;
     case ElementType::kDouble:
       return 8;
     case ElementType::kBFloat16:

@@ -280,7 +280,7 @@ class Comm {
 
   struct Impl;  // runtime/comm/job.h
 
-  enum class ElementType { kFloat, kDouble, kInt32, kBFloat16, kFloat16 };
+  enum class ElementType { kFloat, kDouble, kInt32, kInt8, kBFloat16, kFloat16 };
   static int64_t SizeOf(ElementType type);
 
   // A tensor of a gather (from its piece to the whole) or a scatter (from the whole to its piece), of any element type.
@@ -296,9 +296,10 @@ class Comm {
   template <typename T>
   static constexpr ElementType ElementTypeOf() {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t> ||
-                  std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>);
+                  std::is_same_v<T, int8_t> || std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>);
     return std::is_same_v<T, float>      ? ElementType::kFloat
            : std::is_same_v<T, double>   ? ElementType::kDouble
+           : std::is_same_v<T, int8_t>   ? ElementType::kInt8
            : std::is_same_v<T, BFloat16> ? ElementType::kBFloat16
            : std::is_same_v<T, Float16>  ? ElementType::kFloat16
                                          : ElementType::kInt32;

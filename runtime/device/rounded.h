@@ -1,4 +1,4 @@
-// Copies between floats of the host and real numbers where tensors lie, which may be of 16 bits.
+// Copies between floats of the host and real numbers where tensors lie, which may be of 16 bits, or whole ones of 8.
 #ifndef CLEAVE_RUNTIME_DEVICE_ROUNDED_H_
 #define CLEAVE_RUNTIME_DEVICE_ROUNDED_H_
 
@@ -18,8 +18,9 @@ inline bool AreFloatsOnHost(const Reals& values) { return TensorsAreOnHost() && 
 inline void CopyRounded(const float* host, int64_t count, const Reals& target) {
   if (target.type() == RealType::kF32) return CopyToDevice(host, target.place(), count * SizeOf(RealType::kF32));
   std::vector<uint16_t> rounded(static_cast<size_t>(count));
-  const Reals narrow = target.type() == RealType::kBf16 ? Reals(reinterpret_cast<BFloat16*>(rounded.data()))
-                                                        : Reals(reinterpret_cast<Float16*>(rounded.data()));
+  const Reals narrow = target.type() == RealType::kBf16  ? Reals(reinterpret_cast<BFloat16*>(rounded.data()))
+                       : target.type() == RealType::kF16 ? Reals(reinterpret_cast<Float16*>(rounded.data()))
+                                                         : Reals(reinterpret_cast<int8_t*>(rounded.data()));
   for (int64_t i = 0; i < count; ++i) narrow.Set(i, host[i]);
   CopyToDevice(rounded.data(), target.place(), count * SizeOf(target.type()));
 }
@@ -36,6 +37,9 @@ inline void CopyWidened(const Reals& source, int64_t count, float* host) {
       return;
     case RealType::kF16:
       for (int64_t i = 0; i < count; ++i) host[i] = static_cast<const Float16*>(there)[i];
+      return;
+    case RealType::kI8:
+      for (int64_t i = 0; i < count; ++i) host[i] = static_cast<const int8_t*>(there)[i];
       return;
   }
 }

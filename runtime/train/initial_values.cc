@@ -4,19 +4,21 @@
 #include <utility>
 
 #include "runtime/checkpoint/stored_parameters.h"
-#include "runtime/device/rounded.h"
 #include "runtime/launch/launch.h"
 
 namespace cleave::runtime {
 namespace {
 
+StateTensor TensorOf(const ParameterView& view) { return {view.name, view.layout, view.values, view.part}; }
+
 // Reads the file's piece to where the parameter lies.
 std::optional<Error> ReadParameterFile(const ParameterFile& file, const ParameterView& view, const Comm& comm) {
-  const Region region = RegionOf(view.layout, comm.mesh(), comm.rank());
-  if (AreFloatsOnHost(view.values)) return file.read(file, region, view.values.As<float>());
+  const StateTensor tensor = TensorOf(view);
+  const Region region = RegionOf(SourceOf(tensor).layout, comm.mesh(), comm.rank());
+  if (IsReadInPlace(tensor)) return file.read(file, region, view.values.As<float>());
   std::vector<float> values(static_cast<size_t>(ElementCount(region.size)));
   std::optional<Error> error = file.read(file, region, values.data());
-  if (!error.has_value()) CopyRounded(values.data(), static_cast<int64_t>(values.size()), view.values);
+  if (!error.has_value()) SetFrom(tensor, RegionOf(view.layout, comm.mesh(), comm.rank()), values);
   return error;
 }
 
@@ -28,7 +30,10 @@ std::optional<Error> ErrorOf(const Result<T>& result) {
 std::vector<StateTensor> UnchangedOf(const std::vector<ParameterView>& parameters) {
   std::vector<StateTensor> unchanged;
   for (const ParameterView& view : parameters) {
-    if (view.is_in_params) unchanged.push_back({view.name, view.layout});
+    const bool is_other_part = view.part.has_value() && !view.part->is_numbers;
+    if (!view.is_in_params || is_other_part) continue;
+    ValueSource source = SourceOf(TensorOf(view));
+    unchanged.push_back({std::move(source.name), std::move(source.layout)});
   }
   return unchanged;
 }
@@ -57,7 +62,7 @@ Result<InitialValues> ReadStoredParameters(Comm& comm, const std::string& path,
   const Result<StoredParameters> stored = StoredParameters::Open(chosen);
   if (auto error = Agree(comm, ErrorOf(stored))) return *error;
   std::vector<StateTensor> tensors;
-  for (const ParameterView& view : parameters) tensors.push_back({view.name, view.layout, view.values});
+  for (const ParameterView& view : parameters) tensors.push_back(TensorOf(view));
   const Result<MatchedParameters> matched = stored.value().Match(tensors, comm.mesh());
   if (auto error = Agree(comm, ErrorOf(matched))) return *error;
   const std::vector<std::string> lines = matched.value().Lines(chosen);
@@ -69,7 +74,23 @@ Result<InitialValues> ReadStoredParameters(Comm& comm, const std::string& path,
   if (auto error = Agree(comm, stored.value().Load(matched.value().found, comm.mesh(), comm.rank()))) return *error;
   Result<std::optional<CheckpointBase>> base = stored.value().BaseOf(UnchangedOf(parameters), checkpoints);
   if (auto error = Agree(comm, ErrorOf(base))) return *error;
-  return InitialValues{lines, std::move(base.value())};
+  std::set<std::string> found;
+  for (const StateTensor& tensor : matched.value().found) found.insert(tensor.name);
+  return InitialValues{std::move(found), lines, std::move(base.value())};
+}
+
+void SetOtherParts(const Comm& comm, uint64_t seed, const std::vector<ParameterView>& parameters,
+                   const std::set<std::string>& found) {
+  std::vector<float> rows;
+  for (const ParameterView& view : parameters) {
+    const bool is_set = !view.part.has_value() || view.part->first == FirstValues::kOfFile || found.count(view.name) > 0;
+    if (is_set || !IsHeldBy(view.layout, comm.mesh(), comm.rank())) continue;
+    const StateTensor tensor = TensorOf(view);
+    const Region piece = RegionOf(SourceOf(tensor).layout, comm.mesh(), comm.rank());
+    rows.resize(static_cast<size_t>(ElementCount(piece.size)));
+    FillRows(*view.part, seed, piece, rows.data());
+    SetFrom(tensor, RegionOf(view.layout, comm.mesh(), comm.rank()), rows);
+  }
 }
 
 Result<std::optional<CheckpointBase>> BaseOfResumed(Comm& comm, const CheckpointFacts& then,

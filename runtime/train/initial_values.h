@@ -3,6 +3,7 @@
 #define CLEAVE_RUNTIME_TRAIN_INITIAL_VALUES_H_
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterF
 
 // What parameters begin with.
 struct InitialValues {
+  std::set<std::string> found;         // Parameters that the file has.
   std::vector<std::string> lines;      // What is to be said of it.
   std::optional<CheckpointBase> base;  // Of checkpoints.
 };
@@ -31,6 +33,10 @@ struct InitialValues {
 Result<InitialValues> ReadStoredParameters(Comm& comm, const std::string& path,
                                            const std::vector<ParameterView>& parameters, bool needs_all,
                                            const std::string& checkpoints);
+
+// First values of what is stored in 8 bits of matrices that are in no file, and not `found`: each rank its pieces.
+void SetOtherParts(const Comm& comm, uint64_t seed, const std::vector<ParameterView>& parameters,
+                   const std::set<std::string>& found);
 
 // The base of checkpoints of training that goes on from one: what of its base still stays as it is. Called by all
 // ranks; returns an Error that all agree on.

@@ -27,6 +27,8 @@ std::string TextOf(const std::vector<ParameterView>& parameters) {
   for (const ParameterView& view : parameters) {
     out << ' ' << view.name << ' ' << view.line << ' ' << view.is_in_params;
     WriteLayout(view.layout, out);
+    out << ' ' << view.part.has_value();
+    if (view.part.has_value()) out << ' ' << view.part->matrix << ' ' << view.part->columns << ' ' << view.part->is_numbers;
     out << ' ' << view.states.size();
     for (const OptimizerState& state : view.states) {
       out << ' ' << state.name;
@@ -48,6 +50,13 @@ class Reader {
       const int line = Next<int>();
       const bool is_in_params = Next<bool>();
       TensorLayout layout = Layout();
+      std::optional<MatrixPart> part;
+      if (Next<bool>()) {
+        part.emplace();
+        part->matrix = Next<std::string>();
+        part->columns = Next<int64_t>();
+        part->is_numbers = Next<bool>();
+      }
       OptimizerStates states;
       const size_t state_count = Next<size_t>();
       for (size_t state = 0; state < state_count; ++state) {
@@ -56,6 +65,7 @@ class Reader {
       }
       parameters.emplace_back(std::move(name), line, std::move(layout), nullptr, std::move(states));
       parameters.back().is_in_params = is_in_params;
+      parameters.back().part = std::move(part);
     }
     return parameters;
   }

@@ -22,7 +22,7 @@ constexpr double kSecondsBetween = 0.5;  // Two exchanges.
 std::vector<StateTensor> StateOf(const std::vector<ParameterView>& parameters) {
   std::vector<StateTensor> state;
   for (const ParameterView& view : parameters) {
-    state.push_back({view.name, view.layout, view.values});
+    state.push_back({view.name, view.layout, view.values, view.part});
     for (const OptimizerState& own : view.states) {
       state.push_back({view.name + "." + own.name, own.layout.value_or(view.layout), own.values});
     }

@@ -84,7 +84,7 @@ std::vector<StateTensor> NotOf(const std::optional<CheckpointBase>& base, std::v
   for (const StateTensor& tensor : base.has_value() ? base->tensors : std::vector<StateTensor>()) {
     names.insert(tensor.name);
   }
-  const auto is_there = [&](const StateTensor& tensor) { return names.count(tensor.name) > 0; };
+  const auto is_there = [&](const StateTensor& tensor) { return names.count(SourceOf(tensor).name) > 0; };
   state.erase(std::remove_if(state.begin(), state.end(), is_there), state.end());
   return state;
 }
@@ -92,7 +92,8 @@ std::vector<StateTensor> NotOf(const std::optional<CheckpointBase>& base, std::v
 // First values of all parameters. Returns what checkpoints need of them, or an Error that all ranks agree on.
 Result<std::optional<CheckpointBase>> SetParameters(const TrainingSettings& settings, const Options& options,
                                                     Comm& comm, TrainingProgram& program,
-                                                    const std::vector<ParameterView>& parameters, Report& report) {
+                                                    const std::vector<ParameterView>& parameters, uint64_t seed,
+                                                    Report& report) {
   program.Initialize();
   if (auto error = ReadParameterFiles(comm, settings.parameter_files, parameters)) return *error;
   const std::string params = options.params.value_or(settings.params);
@@ -102,10 +103,15 @@ Result<std::optional<CheckpointBase>> SetParameters(const TrainingSettings& sett
     return Error{ExitCode::kUsage,
                  "this program does not train: `--params PATH` names a checkpoint or a file of weights"};
   }
-  if (params.empty() || options.resume.has_value()) return std::optional<CheckpointBase>();
+  if (options.resume.has_value()) return std::optional<CheckpointBase>();
+  if (params.empty()) {
+    SetOtherParts(comm, seed, parameters, /*found=*/{});
+    return std::optional<CheckpointBase>();
+  }
   Result<InitialValues> values =
       ReadStoredParameters(comm, params, parameters, /*needs_all=*/!are_all_there, SavingOf(settings, options).folder);
   if (!values.ok()) return values.error();
+  SetOtherParts(comm, seed, parameters, values.value().found);
   for (const std::string& line : values.value().lines) report.Line(line);
   return std::move(values.value().base);
 }
@@ -135,7 +141,7 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
   const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step, observer};
   const std::unique_ptr<TrainingProgram> program = create(context);
   watch.Start("initial values", 0);
-  const auto base = SetParameters(settings, options, comm, *program, program->Parameters(), report.value());
+  const auto base = SetParameters(settings, options, comm, *program, program->Parameters(), seed, report.value());
   if (!base.ok()) return base.error();
   watch.Finish();
   report.value().Begin(0);
@@ -202,7 +208,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   watch.Start("initial values", 0);
   const std::vector<ParameterView> parameters = ParametersOfAllStages(comm, settings.stage_axis, program->Parameters());
   Result<std::optional<CheckpointBase>> base =
-      SetParameters(settings, options, comm, *program, parameters, report.value());
+      SetParameters(settings, options, comm, *program, parameters, seed, report.value());
   if (!base.ok()) return base.error();
   const std::vector<StateTensor> state = StateOf(parameters);
   if (auto error = CheckEvaluation(settings, options, saves.every > 0, *batches.value())) return error;

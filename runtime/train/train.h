@@ -36,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/checkpoint/matrix_part.h"
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
 #include "runtime/device/reals.h"
@@ -88,6 +89,7 @@ struct ParameterView {
   TensorLayout layout;
   Reals values;  // Of 16 bits where nothing changes it and only products read it.
   OptimizerStates states;
+  std::optional<MatrixPart> part = {};  // What it is of a matrix that is stored in 8 bits; set behind Initialize.
   bool is_in_params = false;  // Nothing changes it, and TrainingSettings::params has it, if it has what is expected.
 };
 

@@ -16,6 +16,7 @@
 #include "ir/transforms/join_attention/join_attention.h"
 #include "ir/transforms/pool_first/pool_first.h"
 #include "ir/transforms/precision/precision.h"
+#include "ir/transforms/quantize/quantize.h"
 #include "search/knobs/memory/memory.h"
 #include "search/rows.h"
 #include "search/search.h"
@@ -165,6 +166,9 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   module->graph =
       ir::JoinAttention(std::move(module->graph),
                         {.largest_head = LargestAttentionHeadOn(options.target), .trains = trains}, module->pins);
+  if (module->training.frozen == ir::DType::kI8) {
+    module->graph = ir::Quantize(std::move(module->graph), {.trains = trains}, module->pins);
+  }
   const absl::StatusOr<ir::Graph> training = trains ? ir::Differentiate(module->graph, module->updates) : module->graph;
   if (!training.ok()) {
     const absl::Status& status = training.status();

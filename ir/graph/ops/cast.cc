@@ -6,19 +6,22 @@ namespace cleave::ir {
 namespace {
 
 InferResult InferCast(Types inputs, const Attributes& attributes) {
+  if (attributes.Get(attribute::kDType) == DType::kI8) {
+    return OpError{.code = Code::kE0409, .message = "a cast to `i8`", .help = {"use `f32` or `i32`"}};
+  }
   return TensorType{attributes.Get(attribute::kDType), inputs[0].shape};
 }
 
 // Truncation is not linear. Rounding to 16 bits counts as linear, as all rounding does: parts of a sum may be rounded
 // one by one.
 Rule CastRule(Types inputs, const TensorType& output, const Attributes&) {
-  const bool linear = output.dtype != DType::kI32 || inputs[0].dtype == DType::kI32;
+  const bool linear = !IsInteger(output.dtype) || IsInteger(inputs[0].dtype);
   return BroadcastRule(inputs, output, linear ? LinearGroups{{0}} : LinearGroups{});
 }
 
 Gradients CastGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const DType from = builder.type(op.inputs[0]).dtype;
-  if (from == DType::kI32 || op.type.dtype == DType::kI32) return {std::nullopt};
+  if (IsInteger(from) || IsInteger(op.type.dtype)) return {std::nullopt};
   if (from == op.type.dtype) return {dy};
   return {builder.Add(OpKind::kCast, {dy}, {{attribute::kDType, from}}, GradientName(op, "x"))};
 }

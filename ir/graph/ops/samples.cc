@@ -28,6 +28,9 @@ Tensor Filled(const InputForm& form, Random& random) {
       case Fill::kLabels:
         value = static_cast<double>(RandomInt(random, 0, 2));
         break;
+      case Fill::kNumbers:
+        value = static_cast<double>(RandomInt(random, -3, 3));
+        break;
       case Fill::kMask:
         value = static_cast<double>(random() % 2);
         break;
@@ -49,7 +52,9 @@ void Maker::Add(const std::vector<InputForm>& inputs, Attributes attributes,
                 .rule = {},
                 .complete = complete};
   for (const InputForm& form : inputs) {
-    const DType dtype = form.fill == Fill::kLabels ? DType::kI32 : DType::kF32;
+    const DType dtype = form.fill == Fill::kLabels    ? DType::kI32
+                        : form.fill == Fill::kNumbers ? DType::kI8
+                                                      : DType::kF32;
     sample.types.push_back({dtype, form.shape});
     sample.inputs.push_back(Filled(form, random_));
     sample.fills.push_back(form.fill);

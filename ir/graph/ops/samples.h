@@ -18,6 +18,7 @@ enum class Fill {
   kPositive,  // [0.3, 2]
   kDistinct,  // No two within 0.01 of each other.
   kLabels,    // i32 in [0, 3).
+  kNumbers,   // i8 in [-3, 3].
   kMask,      // 0 or 1.
 };
 

@@ -108,6 +108,11 @@ void AddElementwiseSamples(Forms& forms) {
     Unary(maker, Fill::kSigned, {{attribute::kDType, DType::kI32}});
     Unary(maker, Fill::kLabels, {{attribute::kDType, DType::kF32}});
   };
+  forms[OpKind::kDequantize] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{a, b}, Fill::kNumbers}, {{a, 1}}});
+    maker.Add({{{a, b, c}, Fill::kNumbers}, {{a, b, 1}}});
+  };
   forms[OpKind::kBiasAdd] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{a, c}}, {{c}}});

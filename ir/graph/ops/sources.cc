@@ -29,6 +29,11 @@ InferResult InferSource(Types, const Attributes& attributes) {
                      .message = absl::StrCat("`dtype` is `", DTypeName(type.dtype), "`"),
                      .help = {"use `f32` or `i32`"}};
     }
+    if (type.dtype == DType::kI8 && !attributes.Has(attribute::kStores)) {
+      return OpError{.code = Code::kE0409,
+                     .message = "`dtype` is `i8`",
+                     .notes = {"only what is stored of a matrix has this type"}};
+    }
   }
   type.shape = attributes.Get(attribute::kShape);
   if (auto error = CheckSizes(type.shape, "shape")) return *error;
@@ -76,6 +81,8 @@ std::optional<Scalar> FormulaOf(const Attributes& attributes) {
 //   uniform   in [first, second)
 //   normal    with mean first and deviation second
 //   npy       what the .npy file `file` holds; its path starts from the folder of the model file
+// `stores`, where nothing changes it: the matrix of real numbers of which it has the rows' numbers, in i8 (`dtype`), or
+// their scales [.., 1]. `size` elements of the matrix are a row; `init` and what belongs to it are of the matrix.
 // `result`: the type in which one that nothing changes is stored, where that is not f32 (ir/transforms/precision).
 // `local`: in a manual model, each rank has its own values. `trained`: false for what the model calls a state, which
 // gradients do not reach. The frontend computes bounds that depend on the fans of the
@@ -155,6 +162,9 @@ OpDefinition DefineParameter() {
   definition.signature.push_back(OptionalAttribute(attribute::kTrained, true));
   definition.signature.push_back(OptionalAttribute(attribute::kInParams, false));
   definition.signature.push_back({.name = "formula", .kind = ArgumentKind::kString, .internal = true});
+  definition.signature.push_back({.name = "stores", .kind = ArgumentKind::kString, .internal = true});
+  definition.signature.push_back({.name = "size", .kind = ArgumentKind::kInt, .internal = true});
+  definition.signature.push_back({.name = "dtype", .kind = ArgumentKind::kDType, .internal = true});
   definition.signature.push_back(ResultArgument());
   definition.infer = InferParameter;
   return definition;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "ir/tensor/types/types.h"
 
 namespace cleave::ir {
 
@@ -76,6 +77,8 @@ struct Training {
   std::string optimizer = "sgd";                             // The function of the language that updates a parameter.
   std::map<std::string, std::string> other_optimizers = {};  // By parameter, where another function updates it.
   std::string adapters = {};           // The form of the weights' adapters, an AdapterText; empty: there are none.
+  // The type in which matrices that nothing trains are stored; nullopt: as the precision says.
+  std::optional<DType> frozen = {};
   std::string learning_rate = "0.01";  // By the step, counted from 1, as a ScalarText (ir/graph/scalar) in `step`.
   std::string schedule = "0.01";       // The same as the model says it: "cosine(1e-3, steps = 1000)".
   std::vector<NumberDemand> demands = {};

@@ -25,7 +25,7 @@ double LargestElement(const Tensor& tensor) {
 // the op has only picked from its inputs, perhaps with another sign: a maximum, a slice.
 void Disturb(const Op& op, const std::vector<const Tensor*>& inputs, double disturbance, std::mt19937_64& random,
              Tensor& tensor) {
-  if (op.inputs.empty() || op.type.dtype == DType::kI32) return;
+  if (op.inputs.empty() || IsInteger(op.type.dtype)) return;
   std::set<double> picked;
   for (const Tensor* input : inputs) {
     for (double value : input->values) picked.insert(std::abs(value));
@@ -40,7 +40,7 @@ void Disturb(const Op& op, const std::vector<const Tensor*>& inputs, double dist
 // Values that differ in their last bits only become equal, except for a few on two sides of a boundary. Random changes
 // never make values equal, although the result of a comparison may depend on that.
 void DropLastBits(const Op& op, Tensor& tensor) {
-  if (op.inputs.empty() || op.type.dtype == DType::kI32) return;
+  if (op.inputs.empty() || IsInteger(op.type.dtype)) return;
   constexpr int kBits = 44;
   for (double& value : tensor.values) {
     if (!std::isfinite(value)) continue;

@@ -25,7 +25,7 @@ std::vector<OpId> FreeSources(const Graph& graph) {
   for (const Op& op : graph.ops) {
     const OpDefinition& definition = DefinitionOf(op);
     const bool is_free = definition.op_class == OpClass::kSource && definition.evaluate == nullptr &&
-                         op.kind != OpKind::kState && op.type.dtype != DType::kI32;
+                         op.kind != OpKind::kState && !IsInteger(op.type.dtype);
     if (is_free) sources.push_back(op.id);
   }
   return sources;

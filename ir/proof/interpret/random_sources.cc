@@ -50,6 +50,10 @@ SourceValues RandomSources(const Graph& graph, uint64_t seed, const SourceRanges
     for (double& value : tensor.values) {
       if (op.type.dtype == DType::kI32) {
         value = static_cast<double>(generator() % static_cast<uint64_t>(std::max<int64_t>(choices, 1)));
+      } else if (op.type.dtype == DType::kI8) {
+        // As large as other values when they are scaled.
+        constexpr double kNumbers[] = {-2, -1, 1, 2};
+        value = kNumbers[generator() % 4];
       } else {
         // The second moments of an optimizer are squares.
         const bool positive = op.kind == OpKind::kState || (generator() & 1) != 0;

@@ -16,12 +16,14 @@ absl::string_view DTypeName(DType dtype) {
       return "f16";
     case DType::kI32:
       return "i32";
+    case DType::kI8:
+      return "i8";
   }
   CLEAVE_UNREACHABLE();
 }
 
 std::optional<DType> ParseDType(absl::string_view name) {
-  for (DType dtype : {DType::kF32, DType::kBf16, DType::kF16, DType::kI32}) {
+  for (DType dtype : {DType::kF32, DType::kBf16, DType::kF16, DType::kI32, DType::kI8}) {
     if (name == DTypeName(dtype)) return dtype;
   }
   return std::nullopt;
@@ -35,11 +37,15 @@ Bytes ElementSize(DType dtype) {
     case DType::kBf16:
     case DType::kF16:
       return Bytes(2);
+    case DType::kI8:
+      return Bytes(1);
   }
   CLEAVE_UNREACHABLE();
 }
 
 bool Is16Bit(DType dtype) { return dtype == DType::kBf16 || dtype == DType::kF16; }
+
+bool IsInteger(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI8; }
 
 int64_t ElementCount(const Shape& shape) {
   int64_t count = 1;

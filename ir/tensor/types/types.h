@@ -15,13 +15,15 @@
 
 namespace cleave::ir {
 
-// kBf16 has the 8 bits of f32's exponent and 7 of its fraction, kF16 (IEEE 754's binary16) 5 and 10.
-enum class DType { kF32, kBf16, kF16, kI32 };
+// kBf16 has the 8 bits of f32's exponent and 7 of its fraction, kF16 (IEEE 754's binary16) 5 and 10. kI8 are numbers
+// from -127 to 127, of which matrices that nothing trains are stored (ir/transforms/quantize).
+enum class DType { kF32, kBf16, kF16, kI32, kI8 };
 
 absl::string_view DTypeName(DType dtype);  // "f32"
 std::optional<DType> ParseDType(absl::string_view name);
 Bytes ElementSize(DType dtype);
 bool Is16Bit(DType dtype);  // Real numbers that are stored in 16 bits and computed with in f32.
+bool IsInteger(DType dtype);
 
 // Sizes of the dimensions, outermost first; empty for a scalar. A local shape may hold zeros (a rank without elements).
 using Shape = std::vector<int64_t>;

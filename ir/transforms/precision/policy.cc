@@ -109,7 +109,7 @@ class Chooser {
   // The types of an op that reads and gives `dtype`, where its values are real numbers.
   Types16 All(const Op& op, DType reads, DType result) const {
     Types16 types{.result = op.type.dtype == DType::kF32 ? result : op.type.dtype, .reads = {}};
-    for (OpId input : op.inputs) types.reads.push_back(Now(input) == DType::kI32 ? DType::kI32 : reads);
+    for (OpId input : op.inputs) types.reads.push_back(IsInteger(Now(input)) ? Now(input) : reads);
     return types;
   }
 
@@ -161,7 +161,7 @@ class Chooser {
     const bool has_tensor =
         std::any_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) { return graph_.op(input).type.rank() > 0; });
     const auto counts = [&](OpId input) {
-      return Now(input) != DType::kI32 && (graph_.op(input).type.rank() > 0 || !has_tensor);
+      return !IsInteger(Now(input)) && (graph_.op(input).type.rank() > 0 || !has_tensor);
     };
     bool some = false;
     bool all = kept_[op.id] == 0;

@@ -44,6 +44,8 @@ inline ReduceFunction FunctionOf(Comm::ElementType type, Reduction reduction) {
       return FunctionOf<double>(reduction);
     case Comm::ElementType::kInt32:
       return FunctionOf<int32_t>(reduction);
+    case Comm::ElementType::kInt8:
+      return FunctionOf<int8_t>(reduction);
     case Comm::ElementType::kBFloat16:
       return FunctionOf<BFloat16>(reduction);
     case Comm::ElementType::kFloat16:

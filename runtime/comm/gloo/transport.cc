@@ -63,6 +63,8 @@ void SetBuffer(ElementType type, void* data, int64_t count, gloo::AllreduceOptio
       return options.setOutput(static_cast<double*>(data), elements);
     case ElementType::kInt32:
       return options.setOutput(static_cast<int32_t*>(data), elements);
+    case ElementType::kInt8:
+      return options.setOutput(static_cast<int8_t*>(data), elements);
     case ElementType::kBFloat16:
       return options.setOutput(static_cast<BFloat16*>(data), elements);
     case ElementType::kFloat16:

@@ -60,6 +60,8 @@ void ReduceShown(ElementType type, const Board& board, const Group& group, const
       return ReduceShown(board, group, range, reduction, static_cast<double*>(result));
     case ElementType::kInt32:
       return ReduceShown(board, group, range, reduction, static_cast<int32_t*>(result));
+    case ElementType::kInt8:
+      return ReduceShown(board, group, range, reduction, static_cast<int8_t*>(result));
     case ElementType::kBFloat16:
       return ReduceShown(board, group, range, reduction, static_cast<BFloat16*>(result));
     case ElementType::kFloat16:

@@ -221,6 +221,8 @@ class MpiTransport : public Transport {
         return MPI_DOUBLE;
       case ElementType::kInt32:
         return MPI_INT32_T;
+      case ElementType::kInt8:
+        return MPI_INT8_T;
       case ElementType::kBFloat16:
       case ElementType::kFloat16:
         return reductions_.two_bytes();

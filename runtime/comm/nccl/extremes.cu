@@ -70,6 +70,7 @@ void WithNumbers(ElementType type, void* numbers, const Act& act) {
     case ElementType::kFloat16:
       return act(static_cast<Float16*>(numbers));
     case ElementType::kInt32:
+    case ElementType::kInt8:
       return;  // Its own key.
   }
 }
@@ -77,7 +78,7 @@ void WithNumbers(ElementType type, void* numbers, const Act& act) {
 }  // namespace
 
 bool IsByKeys(ElementType type, Reduction reduction) {
-  return type != ElementType::kInt32 && (reduction == Reduction::kMax || reduction == Reduction::kMin);
+  return type != ElementType::kInt32 && type != ElementType::kInt8 && (reduction == Reduction::kMax || reduction == Reduction::kMin);
 }
 
 Keys::Keys(ElementType type, const void* numbers, int64_t count, Reduction reduction)

@@ -23,6 +23,8 @@ ncclDataType_t NcclType(ElementType type) {
       return ncclFloat64;
     case ElementType::kInt32:
       return ncclInt32;
+    case ElementType::kInt8:
+      return ncclInt8;
     case ElementType::kBFloat16:
       return ncclBfloat16;
     case ElementType::kFloat16:

@@ -22,6 +22,7 @@ inline void ReadReals(ConstReals x, int64_t n, float* to) {
     for (int64_t i = 0; i < n; ++i) to[i] = from[i];
   };
   switch (x.type()) {
+    case RealType::kI8:  // Nothing that is computed.
     case RealType::kF32:
       return copy(x.As<float>());
     case RealType::kBf16:
@@ -37,6 +38,7 @@ inline void WriteReals(const float* from, int64_t n, Reals y) {
     for (int64_t i = 0; i < n; ++i) to[i] = T(from[i]);
   };
   switch (y.type()) {
+    case RealType::kI8:
     case RealType::kF32:
       return copy(y.As<float>());
     case RealType::kBf16:

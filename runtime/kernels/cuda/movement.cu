@@ -273,6 +273,7 @@ void AddToTotal(const Scalar<uint64_t>& step, const float* x, int64_t count, dou
   template void Transpose(const T*, const std::vector<int64_t>&, const std::vector<int>&, T*);
 CLEAVE_MOVEMENT_OF(float)
 CLEAVE_MOVEMENT_OF(int32_t)
+CLEAVE_MOVEMENT_OF(int8_t)
 CLEAVE_MOVEMENT_OF(BFloat16)
 CLEAVE_MOVEMENT_OF(Float16)
 #undef CLEAVE_MOVEMENT_OF

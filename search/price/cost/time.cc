@@ -18,6 +18,7 @@ double ProductPeak(const PeakRates& peak, ir::DType dtype) {
     case ir::DType::kF16:
       return peak.bf16 > 0 ? peak.bf16 : peak.f32;
     case ir::DType::kI32:
+    case ir::DType::kI8:
       return peak.f32;
   }
   CLEAVE_UNREACHABLE();

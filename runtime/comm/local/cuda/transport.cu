@@ -66,6 +66,8 @@ void LaunchReduce(ElementType type, const MemberData& members, const Range& rang
       return LaunchReduce<double>(members, range, reduction, result);
     case ElementType::kInt32:
       return LaunchReduce<int32_t>(members, range, reduction, result);
+    case ElementType::kInt8:
+      return LaunchReduce<int8_t>(members, range, reduction, result);
     case ElementType::kBFloat16:
       return LaunchReduce<BFloat16>(members, range, reduction, result);
     case ElementType::kFloat16:
