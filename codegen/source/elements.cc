@@ -175,8 +175,7 @@ cpp::Expr ElementValue(const ir::Program& program, const ir::Compute& compute, a
     return NodeExpr(value, operands, functions);
   }
   // C++ converts integers to real numbers by itself only in arithmetic.
-  const bool becomes_real =
-      !ir::IsInteger(type.dtype) && ir::IsInteger(program.value(compute.inputs[0]).type.dtype);
+  const bool becomes_real = !ir::IsInteger(type.dtype) && ir::IsInteger(program.value(compute.inputs[0]).type.dtype);
   return becomes_real ? cpp::Cast(cpp::Name("float"), arguments[0]) : value_of(value);
 }
 

@@ -52,8 +52,8 @@ struct AdaptSetting {
   ir::AdapterForm form = {};
   std::vector<Pattern> on, also = {};
   std::optional<ir::DType> frozen = {};  // The type in which frozen matrices are stored; nullopt: as `precision` says.
-  Span span;            // Of the setting's value.
-  std::string context;  // Of the setting, for messages.
+  Span span;                             // Of the setting's value.
+  std::string context;                   // Of the setting, for messages.
 };
 
 // REQUIRES (all): the names were checked, and for ReadTrain the model has been run, whose metrics `best` may name.

@@ -56,6 +56,8 @@ OpId ValueMaker::Real(const Shape& shape, Fill fill) {
       return Add(OpKind::kRelu, {Add(OpKind::kSign, {Source(OpKind::kInput, DType::kF32, shape)})});
     case Fill::kLabels:
       return Labels(shape);
+    case Fill::kNumbers:
+      return Source(OpKind::kParameter, DType::kI8, shape);
   }
   return OfShape(shape);
 }
@@ -122,6 +124,12 @@ OpId ValueMaker::Source(OpKind kind, DType dtype, const Shape& shape) {
     attributes.Set(attribute::kDType, dtype);
     attributes.Set(attribute::kData, absl::StrCat("data_", builder_.graph().ops.size()));
   }
+  if (dtype == DType::kI8) {
+    attributes.Set(attribute::kDType, dtype);
+    attributes.Set(attribute::kStores, absl::StrCat("matrix_", builder_.graph().ops.size()));
+    attributes.Set(attribute::kSize, shape.back());
+    attributes.Set(attribute::kTrained, false);
+  }
   // Sources belong to the forward phase, whichever ops read them.
   builder_.SetPhase(Phase::kForward);
   const std::string name = absl::StrCat(OpKindName(kind), "_", builder_.graph().ops.size());
@@ -129,8 +137,8 @@ OpId ValueMaker::Source(OpKind kind, DType dtype, const Shape& shape) {
   builder_.SetPhase(phase_);
   Tensor tensor = Zeros(shape);
   for (double& element : tensor.values) {
-    element = dtype == DType::kI32 ? static_cast<double>(random_() % 2)
-                                   : std::uniform_real_distribution<double>(0.5, 1.5)(random_) * (Chance(0.5) ? 1 : -1);
+    element = IsInteger(dtype) ? static_cast<double>(random_() % 2)
+                               : std::uniform_real_distribution<double>(0.5, 1.5)(random_) * (Chance(0.5) ? 1 : -1);
   }
   values_.push_back(std::move(tensor));
   return id;

@@ -33,6 +33,8 @@ constexpr char kIndex[] = "checkpoint.json";
 constexpr char kStep[] = "step_";
 constexpr char kUnfinished[] = ".unfinished";
 constexpr char kBest[] = "best";
+constexpr char kNumbersOf[] = "numbers_of";
+constexpr char kScalesOf[] = "scales_of";
 constexpr char kDigestMember[] = ",\"digest\":\"";
 
 Error InputError(std::string message) { return {ExitCode::kInput, std::move(message)}; }
@@ -75,6 +77,7 @@ std::string IndexText(const CheckpointFacts& facts, const Mesh& mesh, const std:
     json.Add("name", tensor.name);
     json.Add("shape", JsonArray(layout.shape));
     json.Add("axes", AxesJson(layout.axes));
+    if (tensor.part.has_value()) json.Add(tensor.part->is_numbers ? kNumbersOf : kScalesOf, tensor.part->matrix);
     if (layout.stage.has_value()) json.Add("stage", JsonArray({layout.stage->axis, layout.stage->index}));
     tensors.Add(json);
   }
@@ -249,6 +252,13 @@ class IndexReader {
     if (tensor.layout.axes.size() > tensor.layout.shape.size()) {
       return InputError(Format("cuts a dimension that `%s` does not have", tensor.name.c_str()));
     }
+    for (const char* const member : {kNumbersOf, kScalesOf}) {
+      if (json.Find(member) == nullptr) continue;
+      Result<std::string> matrix = StringMember(json, member);
+      if (!matrix.ok()) return matrix.error();
+      if (tensor.layout.shape.empty()) return InputError(Format("has `%s` without rows", tensor.name.c_str()));
+      tensor.part = MatrixPart{std::move(matrix.value()), tensor.layout.shape.back(), member == kNumbersOf};
+    }
     if (json.Find("stage") != nullptr) {
       const Result<std::vector<int64_t>> stage = IntegersMember(json, "stage");
       if (!stage.ok()) return stage.error();
@@ -280,9 +290,9 @@ std::string LinkedFolder(const std::string& path) {
 
 // What a rank reads of one tensor in one shard.
 struct Wanted {
-  size_t tensor;  // Index into the state.
-  Region slice;   // What the shard has of it.
-  Region common;  // What the rank holds of that.
+  size_t reading;  // Its number.
+  Region slice;    // What the shard has of it.
+  Region common;   // What the rank holds of that.
 };
 
 std::optional<Error> ReadWanted(const SafetensorsFile& file, const std::string& name, const Wanted& wanted,
@@ -306,14 +316,56 @@ std::optional<Error> ReadWanted(const SafetensorsFile& file, const std::string& 
   return error;
 }
 
-// The tensors, none of which is a part of a matrix where the checkpoint has it itself.
-std::vector<StateTensor> AsStored(std::vector<StateTensor> state, const std::vector<StateTensor>& stored) {
-  std::set<std::string> names;
-  for (const StateTensor& tensor : stored) names.insert(tensor.name);
-  for (StateTensor& tensor : state) {
-    if (names.count(tensor.name) > 0) tensor.part.reset();
+// Matrices in place of what is stored of them. Messages are the ends of sentences about the file.
+Result<std::vector<StateTensor>> WithMatrices(const std::vector<StateTensor>& stored) {
+  std::vector<StateTensor> tensors;
+  std::map<std::string, const StateTensor*> scales;
+  for (const StateTensor& tensor : stored) {
+    if (tensor.part.has_value() && !tensor.part->is_numbers) scales[tensor.part->matrix] = &tensor;
   }
-  return state;
+  for (const StateTensor& tensor : stored) {
+    if (!tensor.part.has_value()) tensors.push_back(tensor);
+    if (!tensor.part.has_value() || !tensor.part->is_numbers) continue;
+    const std::string& matrix = tensor.part->matrix;
+    std::vector<int64_t> of_rows = tensor.layout.shape;
+    of_rows.back() = 1;
+    if (scales.count(matrix) == 0 || scales.at(matrix)->layout.shape != of_rows) {
+      return InputError(Format("does not have the scales of `%s`", matrix.c_str()));
+    }
+    tensors.push_back({matrix, tensor.layout});
+  }
+  return tensors;
+}
+
+// Something that is read of the shards for a tensor: itself, the matrix of which it is a part, or of a matrix that is
+// stored in 8 bits the numbers, and behind them the scales.
+struct Reading {
+  const StateTensor* tensor;
+  ValueSource source;
+  bool is_in_place = false;
+  bool is_scales = false;
+};
+
+// `stored`: what is in the shards, numbers before scales.
+std::vector<Reading> ReadingsOf(const StateTensor& tensor, const std::vector<StateTensor>& stored) {
+  const ValueSource source = SourceOf(tensor);
+  std::vector<Reading> readings;
+  for (const StateTensor& there : stored) {
+    if (there.name == tensor.name) return {{&tensor, {tensor.name, tensor.layout}, IsReadInPlace(tensor)}};
+    if (there.name == source.name) readings.push_back({&tensor, source});
+    if (!there.part.has_value() || there.part->matrix != source.name) continue;
+    ValueSource part = {there.name, source.layout};
+    const bool is_scales = !there.part->is_numbers;
+    if (is_scales) part.layout = RowsOf({.columns = 1}, std::move(part.layout));
+    readings.push_back({&tensor, std::move(part), /*is_in_place=*/false, is_scales});
+  }
+  return readings;
+}
+
+// Numbers of rows times the scale of each.
+void Multiply(const std::vector<float>& scales, std::vector<float>& numbers) {
+  const size_t columns = scales.empty() ? 0 : numbers.size() / scales.size();
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] *= scales[i / columns];
 }
 
 bool IsOfBase(const CheckpointFacts& facts, const std::string& name) {
@@ -439,7 +491,10 @@ Result<Checkpoint> Checkpoint::Open(const std::string& folder) {
     if (was_moved) base->path = beside;
   }
   checkpoint.mesh_ = std::move(reader.mesh);
-  checkpoint.tensors_ = std::move(reader.all_tensors);
+  Result<std::vector<StateTensor>> tensors = WithMatrices(reader.all_tensors);
+  if (!tensors.ok()) return wrong(tensors.error().message);
+  checkpoint.tensors_ = std::move(tensors.value());
+  checkpoint.stored_ = std::move(reader.all_tensors);
   checkpoint.shards_ = std::move(reader.all_shards);
   checkpoint.opened_ = std::make_shared<OpenedBase>();
   return checkpoint;
@@ -459,7 +514,7 @@ std::optional<Error> Checkpoint::CheckFits(const std::vector<StateTensor>& state
   for (const StateTensor& tensor : tensors_) stored[tensor.name] = &tensor;
   std::vector<std::string> missing, other, unknown;
   std::set<std::string> seen;
-  for (const StateTensor& tensor : AsStored(state, tensors_)) {
+  for (const StateTensor& tensor : state) {
     const ValueSource source = SourceOf(tensor);
     if (!seen.insert(source.name).second) continue;
     const auto found = stored.find(source.name);
@@ -485,7 +540,7 @@ std::optional<Error> Checkpoint::CheckFits(const std::vector<StateTensor>& state
 
 std::optional<Error> Checkpoint::Load(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const {
   std::vector<StateTensor> own, of_base;
-  for (const StateTensor& tensor : AsStored(state, tensors_)) {
+  for (const StateTensor& tensor : state) {
     (IsOfBase(facts_, SourceOf(tensor).name) ? of_base : own).push_back(tensor);
   }
   if (!of_base.empty()) {
@@ -507,20 +562,23 @@ std::optional<Error> Checkpoint::LoadFromBase(const std::vector<StateTensor>& st
 
 std::optional<Error> Checkpoint::LoadOwn(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const {
   std::map<std::string, const StateTensor*> stored;
-  for (const StateTensor& tensor : tensors_) stored[tensor.name] = &tensor;
-  std::vector<Region> held;  // Of what is read.
-  std::vector<std::vector<float>> on_host(state.size());
+  for (const StateTensor& tensor : stored_) stored[tensor.name] = &tensor;
+  std::vector<Reading> readings;
+  for (const StateTensor& tensor : state) {
+    if (!IsHeldBy(tensor.layout, mesh, rank)) continue;
+    for (Reading& reading : ReadingsOf(tensor, stored_)) readings.push_back(std::move(reading));
+  }
+  std::vector<Region> held;
+  std::vector<std::vector<float>> on_host(readings.size());
   std::map<int64_t, std::vector<Wanted>> by_shard;
-  for (size_t i = 0; i < state.size(); ++i) {
-    const ValueSource source = SourceOf(state[i]);
-    held.push_back(RegionOf(StoredLayout(source.layout, mesh), mesh, rank));
-    if (!IsHeldBy(state[i].layout, mesh, rank)) continue;
+  for (size_t i = 0; i < readings.size(); ++i) {
+    held.push_back(RegionOf(StoredLayout(readings[i].source.layout, mesh), mesh, rank));
     for (int64_t writer = 0; writer < MeshSize(mesh_); ++writer) {
-      const std::optional<Region> slice = SliceOf(stored.at(source.name)->layout, mesh_, writer);
+      const std::optional<Region> slice = SliceOf(stored.at(readings[i].source.name)->layout, mesh_, writer);
       const std::optional<Region> common = slice.has_value() ? Common(*slice, held[i]) : std::nullopt;
       if (common.has_value()) by_shard[writer].push_back({i, *slice, *common});
     }
-    if (!IsReadInPlace(state[i])) on_host[i].resize(static_cast<size_t>(ElementCount(held[i].size)));
+    if (!readings[i].is_in_place) on_host[i].resize(static_cast<size_t>(ElementCount(held[i].size)));
   }
   for (const auto& [writer, all] : by_shard) {
     const std::string path = folder_ + "/" + ShardName(writer);
@@ -531,15 +589,20 @@ std::optional<Error> Checkpoint::LoadOwn(const std::vector<StateTensor>& state, 
       return InputError(Format("`%s` is damaged: its header is not the one that the index describes", path.c_str()));
     }
     for (const Wanted& wanted : all) {
-      const StateTensor& tensor = state[wanted.tensor];
-      float* const values = IsReadInPlace(tensor) ? tensor.values.As<float>() : on_host[wanted.tensor].data();
-      const std::string name = SourceOf(tensor).name;
-      if (auto error = ReadWanted(file.value(), name, wanted, held[wanted.tensor], values)) return error;
+      const Reading& reading = readings[wanted.reading];
+      float* const values = reading.is_in_place ? reading.tensor->values.As<float>() : on_host[wanted.reading].data();
+      if (auto error = ReadWanted(file.value(), reading.source.name, wanted, held[wanted.reading], values))
+        return error;
     }
   }
-  for (size_t i = 0; i < state.size(); ++i) {
-    if (on_host[i].empty()) continue;
-    SetFrom(state[i], RegionOf(StoredLayout(state[i].layout, mesh), mesh, rank), on_host[i]);
+  for (size_t i = 0; i < readings.size(); ++i) {
+    if (readings[i].is_scales) Multiply(on_host[i], on_host[i - 1]);
+  }
+  for (size_t i = 0; i < readings.size(); ++i) {
+    StateTensor tensor = *readings[i].tensor;
+    if (readings[i].is_in_place || readings[i].is_scales || on_host[i].empty()) continue;
+    if (readings[i].source.name == tensor.name) tensor.part.reset();
+    SetFrom(tensor, RegionOf(StoredLayout(tensor.layout, mesh), mesh, rank), on_host[i]);
   }
   return std::nullopt;
 }

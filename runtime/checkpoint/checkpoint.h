@@ -125,7 +125,7 @@ class Checkpoint {
 
   const CheckpointFacts& facts() const { return facts_; }
   const Mesh& mesh() const { return mesh_; }  // Of the ranks that wrote it.
-  // Without values; those of the base before those that it has itself.
+  // Without values; those of the base before those that it has itself. A matrix that is stored in 8 bits is one tensor.
   const std::vector<StateTensor>& tensors() const { return tensors_; }
 
   // The tensors but for what the optimizer keeps: behind its parameter, under a name that begins with `PARAMETER.`.
@@ -134,10 +134,10 @@ class Checkpoint {
   // An Error that lists what differs where it does not hold the same tensors.
   std::optional<Error> CheckFits(const std::vector<StateTensor>& state, const Mesh& mesh) const;
 
-  // Reads the rank's pieces. Whatever is read is checked against its digest, so an Error is returned rather than a
-  // wrong value, but values may have been overwritten then. Takes memory for a block, and on a GPU for the rank's
-  // pieces. Of the base it is checked that it is the one that it was. REQUIRES: it holds these tensors in these shapes,
-  // as CheckFits finds.
+  // Reads the rank's pieces. What is stored in 8 bits may be wanted in f32, and the other way round. Whatever is read
+  // is checked against its digest, so an Error is returned rather than a wrong value, but values may have been
+  // overwritten then. Takes memory for a block, and on a GPU for the rank's pieces. Of the base it is checked that it
+  // is the one that it was. REQUIRES: it holds these tensors in these shapes, as CheckFits finds.
   std::optional<Error> Load(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const;
 
  private:
@@ -148,6 +148,7 @@ class Checkpoint {
   CheckpointFacts facts_;
   Mesh mesh_;
   std::vector<StateTensor> tensors_;  // Without values.
+  std::vector<StateTensor> stored_;   // As they are in shards and in the base.
   std::vector<Shard> shards_;         // By rank.
   // Opened when something of it is read for the first time.
   std::shared_ptr<OpenedBase> opened_;

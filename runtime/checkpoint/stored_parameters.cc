@@ -101,8 +101,7 @@ Result<MatchedParameters> StoredParameters::Match(const std::vector<StateTensor>
   MatchedParameters matched;
   std::string mistakes;
   std::set<std::string> seen;
-  for (StateTensor parameter : parameters) {
-    if (stored.count(parameter.name) > 0) parameter.part.reset();
+  for (const StateTensor& parameter : parameters) {
     const ValueSource source = SourceOf(parameter);
     const bool is_new = seen.insert(source.name).second;
     const auto found = stored.find(source.name);
@@ -118,7 +117,7 @@ Result<MatchedParameters> StoredParameters::Match(const std::vector<StateTensor>
                          mistakes.empty() ? "" : "\nerror: ", path_.c_str(), source.name.c_str(), tensor.type.c_str(),
                          ShapeText(tensor.shape).c_str(), ShapeText(shape).c_str());
     }
-    matched.found.push_back(std::move(parameter));
+    matched.found.push_back(parameter);
   }
   if (!mistakes.empty()) return Error{ExitCode::kInput, mistakes};
   for (const Tensor& tensor : tensors_) {

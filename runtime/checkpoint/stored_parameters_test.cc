@@ -243,5 +243,46 @@ TEST_F(StoredParametersTest, Mistakes) {
   EXPECT_EQ(Read(folder_, parameters).rfind("`F/step_1/rank_0.safetensors` is damaged", 0), 0u);
 }
 
+// A matrix of which a program has numbers and scales: the same of whole rows, however ranks cut it.
+TEST_F(StoredParametersTest, MatricesIn8Bits) {
+  const std::string path = WriteFile(
+      {{"w", "F32", {3, 4}, BytesOf(std::vector<float>{1.27f, -0.025f, 0.5f, 0, 0, 0, 0, 0, -2.54f, 2, 0.03f, 1})}});
+  const std::vector<int> numbers = {127, -2, 50, 0, 0, 0, 0, 0, -127, 100, 2, 50};
+  const std::vector<float> scales = {0.01f, 0, 0.02f};
+  const Mesh mesh = {{"m0", 2}};
+  std::vector<Shard> shards;
+  std::vector<StateTensor> state;
+  for (int rank = 0; rank < 2; ++rank) {
+    std::vector<int8_t> own(6);
+    std::vector<float> all(3);
+    const MatrixPart part = {.matrix = "w", .columns = 4};
+    MatrixPart of_rows = part;
+    of_rows.is_numbers = false;
+    state = {{"w_i8", {{3, 4}, {{}, {0}}}, own.data(), part}, {"w_scale", {{3, 1}}, all.data(), of_rows}};
+    EXPECT_EQ(Read(path, state, mesh, rank), "1 of 1 parameters begin with the values in `F/x.safetensors`\n");
+    for (size_t i = 0; i < 6; ++i) EXPECT_EQ(own[i], numbers[i / 2 * 4 + 2 * static_cast<size_t>(rank) + i % 2]) << i;
+    for (size_t row = 0; row < 3; ++row) EXPECT_NEAR(all[row], scales[row], 1e-9);
+    ShardWriter writer(folder_, state, mesh, rank);
+    writer.Start(2);
+    Result<Shard> shard = writer.Take();
+    ASSERT_TRUE(shard.ok());
+    shards.push_back(shard.value());
+  }
+  ASSERT_FALSE(Complete(folder_, {.model = "Net", .step = 2}, mesh, state, shards, 3).has_value());
+  // A checkpoint gives them back, and the matrix to what wants that.
+  std::vector<int8_t> back(12);
+  std::vector<float> half(6);
+  EXPECT_EQ(Read(folder_, {{"w_i8", {{3, 4}}, back.data(), MatrixPart{.matrix = "w", .columns = 4}}}),
+            "1 of 1 parameters begin with the values in `F/step_2`\n");
+  EXPECT_EQ(std::vector<int>(back.begin(), back.end()), numbers);
+  EXPECT_EQ(Read(folder_, {{"w", {{3, 4}, {{}, {0}}}, half.data()}}, mesh, 1),
+            "1 of 1 parameters begin with the values in `F/step_2`\n");
+  for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(half[i], numbers[i / 2 * 4 + 2 + i % 2] * scales[i / 2], 1e-6) << i;
+  const Result<Checkpoint> checkpoint = Checkpoint::Open(folder_ + "/step_2");
+  ASSERT_TRUE(checkpoint.ok());
+  ASSERT_EQ(checkpoint.value().tensors().size(), 1u);
+  EXPECT_EQ(checkpoint.value().tensors()[0].name, "w");
+}
+
 }  // namespace
 }  // namespace cleave::runtime

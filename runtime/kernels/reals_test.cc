@@ -56,6 +56,7 @@ std::vector<float> MadeIn(RealType type, int64_t count, const std::function<void
       return Made<float>(count, write);
     case RealType::kBf16:
       return Made<BFloat16>(count, write);
+    case RealType::kI8:
     case RealType::kF16:
       return Made<Float16>(count, write);
   }

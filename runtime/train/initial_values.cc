@@ -83,7 +83,8 @@ void SetOtherParts(const Comm& comm, uint64_t seed, const std::vector<ParameterV
                    const std::set<std::string>& found) {
   std::vector<float> rows;
   for (const ParameterView& view : parameters) {
-    const bool is_set = !view.part.has_value() || view.part->first == FirstValues::kOfFile || found.count(view.name) > 0;
+    const bool is_set =
+        !view.part.has_value() || view.part->first == FirstValues::kOfFile || found.count(view.name) > 0;
     if (is_set || !IsHeldBy(view.layout, comm.mesh(), comm.rank())) continue;
     const StateTensor tensor = TensorOf(view);
     const Region piece = RegionOf(SourceOf(tensor).layout, comm.mesh(), comm.rank());

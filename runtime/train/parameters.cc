@@ -28,7 +28,8 @@ std::string TextOf(const std::vector<ParameterView>& parameters) {
     out << ' ' << view.name << ' ' << view.line << ' ' << view.is_in_params;
     WriteLayout(view.layout, out);
     out << ' ' << view.part.has_value();
-    if (view.part.has_value()) out << ' ' << view.part->matrix << ' ' << view.part->columns << ' ' << view.part->is_numbers;
+    if (view.part.has_value())
+      out << ' ' << view.part->matrix << ' ' << view.part->columns << ' ' << view.part->is_numbers;
     out << ' ' << view.states.size();
     for (const OptimizerState& state : view.states) {
       out << ' ' << state.name;

@@ -91,7 +91,7 @@ inline constexpr Attribute<std::string> kFile{"file"};
 inline constexpr Attribute<bool> kLocal{"local"};
 inline constexpr Attribute<bool> kTrained{"trained"};
 inline constexpr Attribute<std::string> kStores{"stores"};  // The matrix of which it has the numbers or the scales.
-inline constexpr Attribute<bool> kInParams{"in_params"};  // Nothing changes it, and `params` of the training has it.
+inline constexpr Attribute<bool> kInParams{"in_params"};    // Nothing changes it, and `params` of the training has it.
 
 // A number that changes from step to step.
 inline constexpr Attribute<std::string> kFormula{"formula"};  // A ScalarText in `step`.

@@ -31,7 +31,6 @@ OpDefinition DefineDequantize() {
   OpDefinition definition =
       ElementwiseOp({.parameters = {"x", "scale"}, .value = Variable("x") * Variable("scale")},
                     {{.name = "x"}, {.name = "scale"}}, "numbers of i8, each times the scale of its row");
-  definition.signature.push_back(ResultArgument());
   definition.callable = false;
   definition.infer = InferDequantize;
   definition.gradient = DequantizeGradients;

@@ -26,11 +26,7 @@ struct GradientGraph {
 
 GradientGraph Build(const Sample& sample) {
   GraphBuilder builder;
-  auto source = [&](const TensorType& type, const std::string& name) {
-    return builder.Add(OpKind::kInput, {},
-                       {{attribute::kDType, type.dtype}, {attribute::kShape, type.shape}, {attribute::kData, name}},
-                       name);
-  };
+  auto source = [&](const TensorType& type, const std::string& name) { return builder.AddSource(type, name); };
   GradientGraph result;
   for (size_t i = 0; i < sample.types.size(); ++i) {
     result.inputs.push_back(source(sample.types[i], absl::StrCat("x", i)));

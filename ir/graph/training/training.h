@@ -76,7 +76,7 @@ struct Training {
   std::string params = {};  // A safetensors file or a checkpoint with which parameters begin, as `data`; empty: none.
   std::string optimizer = "sgd";                             // The function of the language that updates a parameter.
   std::map<std::string, std::string> other_optimizers = {};  // By parameter, where another function updates it.
-  std::string adapters = {};           // The form of the weights' adapters, an AdapterText; empty: there are none.
+  std::string adapters = {};  // The form of the weights' adapters, an AdapterText; empty: there are none.
   // The type in which matrices that nothing trains are stored; nullopt: as the precision says.
   std::optional<DType> frozen = {};
   std::string learning_rate = "0.01";  // By the step, counted from 1, as a ScalarText (ir/graph/scalar) in `step`.

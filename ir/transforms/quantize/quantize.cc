@@ -183,8 +183,6 @@ class Writer {
 
 }  // namespace
 
-Graph Quantize(Graph forward, const QuantizeOptions& options, Pins& pins) {
-  return Writer(forward, pins).Run(options);
-}
+Graph Quantize(Graph forward, const QuantizeOptions& options, Pins& pins) { return Writer(forward, pins).Run(options); }
 
 }  // namespace cleave::ir

@@ -78,7 +78,8 @@ void WithNumbers(ElementType type, void* numbers, const Act& act) {
 }  // namespace
 
 bool IsByKeys(ElementType type, Reduction reduction) {
-  return type != ElementType::kInt32 && type != ElementType::kInt8 && (reduction == Reduction::kMax || reduction == Reduction::kMin);
+  return type != ElementType::kInt32 && type != ElementType::kInt8 &&
+         (reduction == Reduction::kMax || reduction == Reduction::kMin);
 }
 
 Keys::Keys(ElementType type, const void* numbers, int64_t count, Reduction reduction)

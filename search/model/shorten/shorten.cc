@@ -110,11 +110,12 @@ Layers WithJoined(Layers layers, const std::vector<int>& joined) {
   return layers;
 }
 
-// What tells equal layers apart: which random numbers they draw, which matrix they store, and which part of a tensor they read or make.
+// What tells equal layers apart: which random numbers they draw, which matrix they store, and which part of a tensor
+// they read or make.
 bool MayDiffer(const std::string& attribute) {
   return attribute == ir::attribute::kKey.name || attribute == ir::attribute::kStores.name ||
-         attribute == ir::attribute::kBegin.name || attribute == ir::attribute::kEnd.name || attribute == ir::attribute::kBefore.name ||
-         attribute == ir::attribute::kAfter.name;
+         attribute == ir::attribute::kBegin.name || attribute == ir::attribute::kEnd.name ||
+         attribute == ir::attribute::kBefore.name || attribute == ir::attribute::kAfter.name;
 }
 
 bool HaveEqualAttributes(const ir::Op& a, const ir::Op& b) {
