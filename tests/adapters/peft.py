@@ -2,7 +2,8 @@
 
     python peft.py
 
-writes folders/CASE/start and folders/CASE/trained, the adapter before and after, and a line of losses for each case into peft.txt.
+writes folders/CASE/start and folders/CASE/trained, the adapter before and after, and a line of losses for each case into peft.txt, and one more for
+frozen matrices in 8 bits.
 The models are those of tests/import. Written with torch 2.15.0, transformers 5.24.0 and peft 0.21.2.
 """
 
@@ -28,11 +29,22 @@ CASES = {
 }
 
 
-def train(case):
+def quantize(model):
+    """Each matrix of a product as whole numbers from -127 to 127 times a scale for each output; not the tied last layer."""
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, t.pytorch_utils.Conv1D):
+                scale = module.weight.abs().amax(0, keepdim=True) / 127
+                module.weight.copy_(torch.round(module.weight / scale) * scale)
+
+
+def train(case, in_8_bits=False):
     torch.manual_seed(5)
     family = case.split("_")[0]
     kind = t.LlamaForCausalLM if family == "llama" else t.GPT2LMHeadModel
     base = kind.from_pretrained(IMPORT + "folders/" + family, dtype=torch.float32, attn_implementation="eager")
+    if in_8_bits:
+        quantize(base)
     model = peft.get_peft_model(base, peft.LoraConfig(bias="none", **CASES[case]))
     with torch.no_grad():
         for key, parameter in model.named_parameters():
@@ -40,8 +52,9 @@ def train(case):
                 parameter.normal_(0, 0.1)
             if "magnitude" in key:
                 parameter.mul_(torch.rand_like(parameter) * 0.4 + 0.8)
-    shutil.rmtree("folders/" + case, ignore_errors=True)
-    save(model, f"folders/{case}/start")
+    if not in_8_bits:
+        shutil.rmtree("folders/" + case, ignore_errors=True)
+        save(model, f"folders/{case}/start")
     x = torch.tensor(np.load(IMPORT + "tokens.npy")).long()
     y = torch.tensor(np.load(IMPORT + "next.npy")).long()
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=0.02, weight_decay=0.0)
@@ -53,7 +66,8 @@ def train(case):
         losses.append(loss.item())
         loss.backward()
         optimizer.step()
-    save(model, f"folders/{case}/trained")
+    if not in_8_bits:
+        save(model, f"folders/{case}/trained")
     return " ".join(map(repr, losses))
 
 
@@ -64,3 +78,4 @@ def save(model, folder):
 
 with open("peft.txt", "w") as file:
     file.writelines(f"{case} {train(case)}\n" for case in CASES)
+    file.write(f"gpt2_lora_i8 {train('gpt2_lora', in_8_bits=True)}\n")

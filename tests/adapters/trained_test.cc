@@ -15,6 +15,16 @@ namespace {
 
 constexpr char kCase[] = "gpt2_dora";
 
+std::vector<double> LossesOfPeft(const std::string& name) {
+  std::vector<double> losses;
+  for (const std::string& line :
+       std::vector<std::string>(absl::StrSplit(ReadText(DataPath("tests/adapters/peft.txt")), '\n'))) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ');
+    for (size_t i = 1; words[0] == name && i < words.size(); ++i) losses.push_back(std::stod(words[i]));
+  }
+  return losses;
+}
+
 TEST(TrainedTest, ResumedExportedAndMerged) {
   const std::string folder = FreshFolder("trained"), cleave = DataPath("tools/cleave");
   const std::string saved = DataPath(absl::StrCat("tests/adapters/folders/", kCase, "/start/adapter_config.json"));
@@ -62,12 +72,7 @@ TEST(TrainedTest, ResumedExportedAndMerged) {
   const CommandResult resumed = StartLocal(out, {"--resume"});
   EXPECT_TRUE(absl::StrContains(resumed.out, "goes on after step 3\n")) << resumed.out << resumed.err;
   const std::vector<double> losses = Losses(out);
-  std::vector<double> expected;
-  for (const std::string& line :
-       std::vector<std::string>(absl::StrSplit(ReadText(DataPath("tests/adapters/peft.txt")), '\n'))) {
-    const std::vector<std::string> words = absl::StrSplit(line, ' ');
-    for (size_t i = 1; words[0] == kCase && i < words.size(); ++i) expected.push_back(std::stod(words[i]));
-  }
+  const std::vector<double> expected = LossesOfPeft(kCase);
   EXPECT_EQ(expected.size(), 5u);
   EXPECT_LT(LargestRelativeDifference(losses, expected), 1e-5);
 
@@ -124,6 +129,46 @@ TEST(TrainedTest, FrozenWeightsIn16Bits) {
   EXPECT_EQ(StartLocal(out, {"--resume"}).exit_code, 0);
   EXPECT_LT(LargestRelativeDifference(Losses(out), whole), 1e-6);
   // The rounding of what is computed with is not saved: a checkpoint takes these weights from their file.
+  run({"weights", "export", "out/checkpoints", "saved.safetensors"});
+  run({"weights", "export", "out/checkpoints", "back", "--adapter", "--map", "net/net.map", "--heads", "3"});
+  run({"weights", "import", "back", "again.safetensors", "--base", "net/weights.safetensors", "--map", "net/net.map",
+       "--heads", "3"});
+  run({"weights", "diff", "again.safetensors", "saved.safetensors"});
+}
+
+// Frozen matrices are numbers of 8 bits and scales there, made of the file by each rank, and sent as they are.
+TEST(TrainedTest, FrozenWeightsIn8Bits) {
+  const std::string folder = FreshFolder("in_8_bits"), cleave = DataPath("tools/cleave");
+  const std::string config = DataPath("tests/adapters/folders/gpt2_lora/start/adapter_config.json");
+  const std::string base = DataPath("tests/import/folders/gpt2/config.json");
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), cleave);
+    const CommandResult result = RunCommand(words, folder);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  };
+  for (const char* const input : {"tokens", "next"}) {
+    WriteText(absl::StrCat(folder, "/", input, ".npy"),
+              ReadText(DataPath(absl::StrCat("tests/import/", input, ".npy"))));
+  }
+  run({"import", base.substr(0, base.rfind('/')), "--out", "net", "--name", "net"});
+  run({"weights", "import", config.substr(0, config.rfind('/')), "net/adapted.safetensors", "--base",
+       "net/weights.safetensors", "--map", "net/net.map", "--heads", "3"});
+  std::vector<std::string> words = {"compile", "net/net.model", "--devices", "4", "--out", "out"};
+  for (const char* const setting :
+       {"batch=4", "seq=12", "data=npy(tokens = \"tokens.npy\", next = \"next.npy\")", "clip=1e9", "precision=f32",
+        "optimizer=adamw(lr = 0.02, weight_decay = 0.0)", "steps=5", "log_every=1", "checkpoint=every(3)", "zero=3",
+        "adapt=lora(rank = 3, alpha = 6, on = (\"*.attn.qkv.*\", \"*.ffn.up.*\"), frozen = i8)",
+        "params=\"net/adapted.safetensors\""}) {
+    words.insert(words.end(), {"--set", setting});
+  }
+  run(words);
+  const std::string out = folder + "/out";
+  EXPECT_TRUE(absl::StrContains(ReadText(out + "/program.cc"), "std::vector<Gathered<int8_t>>"));
+  EXPECT_EQ(MakeLocal(out).exit_code, 0);
+  EXPECT_EQ(StartLocal(out, {"--steps", "3"}).exit_code, 0);
+  EXPECT_EQ(StartLocal(out, {"--resume"}).exit_code, 0);
+  EXPECT_LT(LargestRelativeDifference(Losses(out), LossesOfPeft("gpt2_lora_i8")), 1e-5);
+  // What is merged are the weights of the file.
   run({"weights", "export", "out/checkpoints", "saved.safetensors"});
   run({"weights", "export", "out/checkpoints", "back", "--adapter", "--map", "net/net.map", "--heads", "3"});
   run({"weights", "import", "back", "again.safetensors", "--base", "net/weights.safetensors", "--map", "net/net.map",

@@ -53,12 +53,14 @@ std::string AdapterLine(const CompiledModel& compiled) {
   if (training.adapters.empty() || training.mode != ir::Mode::kTrain) return "";
   int64_t all = 0, trained = 0;
   for (const ir::Op& op : compiled.model.training_graph.ops) {
-    if (op.kind != ir::OpKind::kParameter) continue;
+    const bool is_scale = op.attributes.Has(ir::attribute::kStores) && op.type.dtype == ir::DType::kF32;
+    if (op.kind != ir::OpKind::kParameter || is_scale) continue;
     all += op.type.elements();
     if (op.attributes.Get(ir::attribute::kTrained)) trained += op.type.elements();
   }
   return absl::StrCat(training.adapters, ": ", FormatCount(trained), " of ", FormatCount(all),
-                      " parameters are trained\n");
+                      " parameters are trained",
+                      training.frozen == ir::DType::kI8 ? ", frozen matrices are i8" : "", "\n");
 }
 
 std::string ManualProofText(const ir::ManualReport& proof) {

@@ -45,7 +45,7 @@ OpId GraphBuilder::AddLike(const Op& op, std::vector<OpId> inputs, const std::st
 }
 
 OpId GraphBuilder::AddSource(const TensorType& type, const std::string& name) {
-  const DType dtype = Is16Bit(type.dtype) ? DType::kF32 : type.dtype;
+  const DType dtype = type.dtype == DType::kI32 ? DType::kI32 : DType::kF32;
   const OpId source =
       Add(OpKind::kInput, {},
           {{attribute::kDType, dtype}, {attribute::kShape, type.shape}, {attribute::kData, std::string()}}, name);

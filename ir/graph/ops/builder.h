@@ -36,7 +36,7 @@ class GraphBuilder {
   // are those of the inputs of `op`.
   OpId AddLike(const Op& op, std::vector<OpId> inputs, const std::string& name);
 
-  // Adds a value that is made elsewhere, of any type: an input, though those of models are never of 16 bits.
+  // Adds a value that is made elsewhere, of any type: an input, though those of models are f32 or i32.
   OpId AddSource(const TensorType& type, const std::string& name);
 
   // Says how many ops there will be, which takes less time than to find out.

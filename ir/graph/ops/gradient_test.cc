@@ -26,7 +26,12 @@ struct GradientGraph {
 
 GradientGraph Build(const Sample& sample) {
   GraphBuilder builder;
-  auto source = [&](const TensorType& type, const std::string& name) { return builder.AddSource(type, name); };
+  auto source = [&](const TensorType& type, const std::string& name) {
+    Attributes attributes = {{attribute::kDType, type.dtype}, {attribute::kShape, type.shape}};
+    const bool is_stored = type.dtype == DType::kI8;  // Of a matrix.
+    is_stored ? attributes.Set(attribute::kStores, name) : attributes.Set(attribute::kData, name);
+    return builder.Add(is_stored ? OpKind::kParameter : OpKind::kInput, {}, std::move(attributes), name);
+  };
   GradientGraph result;
   for (size_t i = 0; i < sample.types.size(); ++i) {
     result.inputs.push_back(source(sample.types[i], absl::StrCat("x", i)));
@@ -46,7 +51,7 @@ IdVector<OpId, Tensor> EvaluateGraph(const GradientGraph& gradient, const Sample
   for (size_t i = 0; i < gradient.inputs.size(); ++i) values[gradient.inputs[i]] = sample.inputs[i];
   values[gradient.output_gradient] = dy;
   for (const Op& op : gradient.graph.ops) {
-    if (op.kind == OpKind::kInput) continue;
+    if (op.kind == OpKind::kInput || op.kind == OpKind::kParameter) continue;
     std::vector<const Tensor*> inputs;
     for (OpId input : op.inputs) inputs.push_back(&values[input]);
     values[op.id] = Zeros(op.type.shape);
