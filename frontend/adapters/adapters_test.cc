@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/graph/graph.h"
+#include "ir/tensor/types/types.h"
 
 namespace cleave::frontend {
 namespace {
@@ -50,6 +51,9 @@ TEST(AdaptersTest, TrainsAdaptersAlone) {
   EXPECT_THAT(Trained(analyzed), ElementsAre("x.0.dense_0.weight_lora_a", "x.0.dense_0.weight_lora_b",
                                              "x.1.dense_0.weight_lora_a", "x.1.dense_0.weight_lora_b"));
   EXPECT_EQ(analyzed.module->training.adapters, "lora(rank = 2, alpha = 4.0)");
+  EXPECT_EQ(analyzed.module->training.frozen, std::nullopt);
+  EXPECT_EQ(Adapted("adapt = lora(rank = 2, on = \"x.*.dense_0.*\", frozen = i8);").module->training.frozen,
+            ir::DType::kI8);
   const ir::Graph& graph = analyzed.module->graph;
   const auto biased = std::find_if(graph.ops.begin(), graph.ops.end(),
                                    [](const ir::Op& op) { return op.kind == ir::OpKind::kBiasAdd; });
@@ -116,10 +120,12 @@ TEST(AdaptersTest, ManualModels) {
         absl::StrCat("#[manual]\nmodel M(batch: int = 8) {\ninput x: f32[batch, 6];\n"
                      "loss reduce_mean(square(dense(x, 5)));\n}\n"
                      "train M { data = synthetic(); adapt = ",
-                     adapt, "(rank = 2, on = \"*\"); }\nparallel { devices = 2; }"));
+                     adapt, ", on = \"*\"); }\nparallel { devices = 2; }"));
   };
-  EXPECT_EQ(Trained(manual("lora")).size(), 2u);
-  EXPECT_THAT(manual("dora").messages, HasSubstr("error[E0220]: `dora` in a manual model"));
+  EXPECT_EQ(Trained(manual("lora(rank = 2")).size(), 2u);
+  EXPECT_THAT(manual("dora(rank = 2").messages, HasSubstr("error[E0220]: `dora` in a manual model"));
+  EXPECT_THAT(manual("lora(rank = 2, frozen = i8").messages,
+              HasSubstr("error[E0220]: `frozen = i8` in a manual model"));
 }
 
 TEST(AdaptersTest, Mistakes) {
@@ -137,6 +143,8 @@ TEST(AdaptersTest, Mistakes) {
   EXPECT_THAT(message("lora(rank = 2, on = \"*\")"), HasSubstr("is read by `x.embedding`, line 4"));
   EXPECT_THAT(message("lora(rank = 2)"), HasSubstr("E0203"));
   EXPECT_THAT(message("qlora(rank = 2, on = \"*\")"), HasSubstr("error[E0508]: unknown adapter `qlora`"));
+  EXPECT_THAT(message("lora(rank = 2, on = \"x.*\", frozen = int8)"),
+              HasSubstr("error[E0508]: `frozen` takes `auto` or `i8`"));
   EXPECT_THAT(message("lora(rank = 0, on = \"*\")"), HasSubstr("`rank` must be at least 1"));
   EXPECT_THAT(message("lora(rank = 2, on = \"x.*\", alpha = 0)"), HasSubstr("`alpha` must be finite"));
   EXPECT_THAT(message("lora(rank = 2, on = \"x.*\", dropout = 1.0)"), HasSubstr("`dropout` must be at least 0"));

@@ -319,9 +319,12 @@ std::optional<Error> ReadWanted(const SafetensorsFile& file, const std::string& 
 // Matrices in place of what is stored of them. Messages are the ends of sentences about the file.
 Result<std::vector<StateTensor>> WithMatrices(const std::vector<StateTensor>& stored) {
   std::vector<StateTensor> tensors;
-  std::map<std::string, const StateTensor*> scales;
+  std::map<std::string, const StateTensor*> numbers, scales;
   for (const StateTensor& tensor : stored) {
-    if (tensor.part.has_value() && !tensor.part->is_numbers) scales[tensor.part->matrix] = &tensor;
+    if (!tensor.part.has_value()) continue;
+    const std::string& matrix = tensor.part->matrix;
+    if ((tensor.part->is_numbers ? numbers : scales).emplace(matrix, &tensor).second) continue;
+    return InputError(Format("has `%s` twice", matrix.c_str()));
   }
   for (const StateTensor& tensor : stored) {
     if (!tensor.part.has_value()) tensors.push_back(tensor);
@@ -346,7 +349,7 @@ struct Reading {
   bool is_scales = false;
 };
 
-// `stored`: what is in the shards, numbers before scales.
+// `stored`: what is in the shards.
 std::vector<Reading> ReadingsOf(const StateTensor& tensor, const std::vector<StateTensor>& stored) {
   const ValueSource source = SourceOf(tensor);
   std::vector<Reading> readings;
@@ -357,7 +360,8 @@ std::vector<Reading> ReadingsOf(const StateTensor& tensor, const std::vector<Sta
     ValueSource part = {there.name, source.layout};
     const bool is_scales = !there.part->is_numbers;
     if (is_scales) part.layout = RowsOf({.columns = 1}, std::move(part.layout));
-    readings.push_back({&tensor, std::move(part), /*is_in_place=*/false, is_scales});
+    readings.insert(is_scales ? readings.end() : readings.begin(),
+                    {&tensor, std::move(part), /*is_in_place=*/false, is_scales});
   }
   return readings;
 }

@@ -258,7 +258,7 @@ TEST_F(StoredParametersTest, MatricesIn8Bits) {
     const MatrixPart part = {.matrix = "w", .columns = 4};
     MatrixPart of_rows = part;
     of_rows.is_numbers = false;
-    state = {{"w_i8", {{3, 4}, {{}, {0}}}, own.data(), part}, {"w_scale", {{3, 1}}, all.data(), of_rows}};
+    state = {{"w_scale", {{3, 1}}, all.data(), of_rows}, {"w_i8", {{3, 4}, {{}, {0}}}, own.data(), part}};
     EXPECT_EQ(Read(path, state, mesh, rank), "1 of 1 parameters begin with the values in `F/x.safetensors`\n");
     for (size_t i = 0; i < 6; ++i) EXPECT_EQ(own[i], numbers[i / 2 * 4 + 2 * static_cast<size_t>(rank) + i % 2]) << i;
     for (size_t row = 0; row < 3; ++row) EXPECT_NEAR(all[row], scales[row], 1e-9);

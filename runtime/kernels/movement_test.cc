@@ -15,7 +15,8 @@ namespace {
 template <typename T>
 std::vector<T> Numbers(int64_t count) {
   std::vector<T> values;
-  for (int64_t i = 0; i < count; ++i) values.push_back(T(static_cast<float>(i % 251)));
+  constexpr int64_t kNumbers = sizeof(T) == 1 ? 127 : 251;
+  for (int64_t i = 0; i < count; ++i) values.push_back(T(static_cast<float>(i % kNumbers)));
   return values;
 }
 
@@ -28,7 +29,7 @@ std::vector<float> AsFloats(const std::vector<T>& values) {
 
 template <typename T>
 class Movement : public testing::Test {};
-using ElementTypes = testing::Types<float, int32_t, BFloat16, Float16>;
+using ElementTypes = testing::Types<float, int32_t, int8_t, BFloat16, Float16>;
 TYPED_TEST_SUITE(Movement, ElementTypes);
 
 // Calls visit(position) for every position in a tensor, the last dimension first.

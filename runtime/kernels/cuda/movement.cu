@@ -67,7 +67,8 @@ void CopyRunsOfWalk(const char* source, Walk walk, int64_t element_bytes, char* 
   if (unit == 16) return LaunchCopy<Vector<uint32_t, 4>>(source, walk, target);
   if (unit == 8) return LaunchCopy<Vector<uint32_t, 2>>(source, walk, target);
   if (unit == 4) return LaunchCopy<uint32_t>(source, walk, target);
-  LaunchCopy<uint16_t>(source, walk, target);
+  if (unit == 2) return LaunchCopy<uint16_t>(source, walk, target);
+  LaunchCopy<uint8_t>(source, walk, target);
 }
 
 template <typename Unit>
@@ -108,8 +109,8 @@ int TileRows(const Walk& walk) {
 
 template <typename T>
 void CopyWalk(const T* source, const Walk& walk, T* target) {
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4, "elements that are moved as one unit");
-  using Unit = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
+  static_assert(sizeof(T) <= 2 || sizeof(T) == 4, "elements that are moved as one unit");
+  using Unit = std::conditional_t<sizeof(T) == 1, uint8_t, std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>>;
   const int last = walk.rank - 1;
   const bool has_runs = last < 0 || (walk.from[last] == 1 && walk.to[last] == 1);
   if (has_runs && walk.rank <= 1) return Copy(source, walk.Count(), target);
