@@ -15,7 +15,7 @@ namespace {
 template <typename T>
 std::vector<T> Numbers(int64_t count) {
   std::vector<T> values;
-  constexpr int64_t kNumbers = sizeof(T) == 1 ? 127 : 251;
+  constexpr int64_t kNumbers = sizeof(T) == 1 ? 101 : 251;
   for (int64_t i = 0; i < count; ++i) values.push_back(T(static_cast<float>(i % kNumbers)));
   return values;
 }
