@@ -16,6 +16,8 @@ namespace {
 
 size_t SizeOf(ncclDataType_t type) {
   switch (type) {
+    case ncclInt8:
+      return 1;
     case ncclInt32:
     case ncclFloat32:
       return 4;
@@ -87,6 +89,9 @@ std::vector<char> Reduced(const std::vector<const void*>& sources, size_t count,
                           ncclRedOp_t operation) {
   std::vector<char> result(count * SizeOf(type));
   switch (type) {
+    case ncclInt8:
+      ReduceOf<int8_t>(sources, count, operation, result.data());
+      break;
     case ncclInt32:
       ReduceOf<int32_t>(sources, count, operation, result.data());
       break;

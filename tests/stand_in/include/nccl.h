@@ -34,6 +34,7 @@ enum ncclResult_t {
 };
 
 enum ncclDataType_t {
+  ncclInt8 = 0,
   ncclInt32 = 2,
   ncclInt64 = 4,
   ncclFloat16 = 6,
