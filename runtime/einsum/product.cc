@@ -132,6 +132,8 @@ bool MultiplyAsMatrices(const IndexedFormula& formula, const std::vector<EinsumI
     case RealType::kF16:
       MultiplyTo<Float16>(result, formula, roles, inputs);
       break;
+    case RealType::kI8:  // Nothing that is multiplied.
+      break;
   }
   return true;
 }

@@ -92,6 +92,8 @@ void ScatterAdd(ConstReals updates, const int32_t* indices, const RowIndexing& i
       return AddRows(updates.As<BFloat16>(), indices, indexing, y);
     case RealType::kF16:
       return AddRows(updates.As<Float16>(), indices, indexing, y);
+    case RealType::kI8:  // Nothing that is computed.
+      return;
   }
 }
 
