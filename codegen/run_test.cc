@@ -25,6 +25,8 @@ TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   const ir::Graph graph = AllOpsGraph();
   // The trainings below cover these.
   std::set<ir::OpKind> kinds = {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kStepScalar};
+  // Only parameters are of 8 bits. tests/adapters/trained_test covers them.
+  kinds.insert(ir::OpKind::kDequantize);
   // The bodies of these are in the model. tests/end_to_end/custom_ops_test covers them.
   kinds.insert({ir::OpKind::kCustom, ir::OpKind::kCustomGradient});
   // Ops of manual models are tested in manual_run_test.

@@ -59,8 +59,8 @@ std::string AdapterLine(const CompiledModel& compiled) {
     if (op.attributes.Get(ir::attribute::kTrained)) trained += op.type.elements();
   }
   return absl::StrCat(training.adapters, ": ", FormatCount(trained), " of ", FormatCount(all),
-                      " parameters are trained",
-                      training.frozen == ir::DType::kI8 ? ", frozen matrices are i8" : "", "\n");
+                      " parameters are trained", training.frozen == ir::DType::kI8 ? ", frozen matrices are i8" : "",
+                      "\n");
 }
 
 std::string ManualProofText(const ir::ManualReport& proof) {

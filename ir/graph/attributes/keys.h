@@ -43,7 +43,7 @@ inline constexpr Attribute<Ints> kPadding{"padding"};
 inline constexpr Attribute<Ints> kOutputPadding{"output_padding"};
 inline constexpr Attribute<Ints> kDilation{"dilation"};
 inline constexpr Attribute<int64_t> kGroups{"groups"};  // Of channels; of elements or rows.
-inline constexpr Attribute<Ints> kImageSize{"size"};  // Rows and columns of the images whose gradient is made.
+inline constexpr Attribute<Ints> kImageSize{"size"};    // Rows and columns of the images whose gradient is made.
 
 // Attention. `heads_inside`: for query, key, value and result whether their heads are inside of their rows, 1 or 0.
 inline constexpr Attribute<bool> kCausal{"causal"};
