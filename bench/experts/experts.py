@@ -1,13 +1,22 @@
-"""Prints the table of experts.sh from the times of the programs, and takes those of PyTorch.
+"""The data of experts.sh, and its table from the times of the programs and those that PyTorch takes.
 
-    experts.py FOLDER EXPERTS...
+    experts.py prepare FOLDER                   writes x.npy and y.npy
+    experts.py compare FOLDER EXPERTS...
 """
 import json
 import statistics
 import sys
 import time
 
+import numpy as np
+
 BATCH, SEQ, WIDTH, CHOSEN, HIDDEN = 8, 256, 256, 2, 512
+
+
+def prepare(folder):
+    random = np.random.default_rng(1)
+    for name in ("x", "y"):
+        np.save(f"{folder}/{name}.npy", random.standard_normal((8 * BATCH, SEQ, WIDTH), dtype=np.float32))
 
 
 def seconds_of(folder):
@@ -25,11 +34,14 @@ def pytorch(experts, steps=12):
     except ImportError:
         return None
     torch.manual_seed(1)
-    router = torch.empty(experts, WIDTH).normal_(std=0.02).requires_grad_()
-    gate, up = (torch.empty(experts, HIDDEN, WIDTH).normal_(std=0.02).requires_grad_() for _ in range(2))
-    down = torch.empty(experts, WIDTH, HIDDEN).normal_(std=0.02).requires_grad_()
+
+    def matrices(count, rows, columns):
+        return [torch.empty(rows, columns).normal_(std=0.02).requires_grad_() for _ in range(count)]
+
+    (router,) = matrices(1, experts, WIDTH)
+    gate, up, down = (matrices(experts, *shape) for shape in ((HIDDEN, WIDTH), (HIDDEN, WIDTH), (WIDTH, HIDDEN)))
     x, y = torch.randn(BATCH * SEQ, WIDTH), torch.randn(BATCH * SEQ, WIDTH)
-    optimizer = torch.optim.SGD([router, gate, up, down], lr=0.01)
+    optimizer = torch.optim.SGD([router, *gate, *up, *down], lr=0.01)
     seconds = []
     for _ in range(steps):
         start = time.time()
@@ -56,7 +68,7 @@ def pytorch(experts, steps=12):
     return statistics.median(seconds[2:])
 
 
-def main(folder, counts):
+def compare(folder, counts):
     plain, least = seconds_of(folder + "/plain")
     print(f"one gated layer: {1e3 * plain:.1f} ms a step, at least {1e3 * least:.1f}; others as multiples of the median")
     print("| experts | with room | all tokens | PyTorch |")
@@ -67,4 +79,7 @@ def main(folder, counts):
         print(f"| {count} | {room:.2f} | {all_tokens:.2f} | {'' if other is None else f'{other / plain:.2f}'} |")
 
 
-main(sys.argv[1], sys.argv[2:])
+if sys.argv[1] == "prepare":
+    prepare(sys.argv[2])
+else:
+    compare(sys.argv[2], sys.argv[3:])
