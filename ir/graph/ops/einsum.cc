@@ -67,6 +67,7 @@ InferResult InferEinsum(Types inputs, const Attributes& attributes) {
   const absl::StatusOr<Formula> formula = ParseLetters(attributes.Get(attribute::kEquation));
   if (!formula.ok()) return EquationError(std::string(formula.status().message()));
   if (auto error = CheckFormula(*formula, inputs.size())) return *error;
+  const DType wanted = IsProductOfMatrices(*formula) ? inputs[0].dtype : DType::kF32;
   struct Place {
     int input;
     int64_t size;
@@ -75,7 +76,6 @@ InferResult InferEinsum(Types inputs, const Attributes& attributes) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int input = static_cast<int>(i);
     const Formula::Term& term = formula->inputs[i];
-    const DType wanted = IsProductOfMatrices(*formula) ? inputs[0].dtype : DType::kF32;
     if (auto error = CheckFloat(inputs, input, "…")) return *error;
     if (auto error = CheckDType(inputs, input, wanted, "…")) return *error;
     if (term.size() != inputs[i].shape.size()) return RankError(input, inputs[i], term);

@@ -45,14 +45,6 @@ std::optional<OpError> CheckBatch(Types inputs, size_t batch, size_t axis) {
                                          Plural(static_cast<int64_t>(batch), "dimension"), " before axis ", axis)};
 }
 
-// The attributes of `op` where it works along `axis` and has `batch` dimensions before it.
-Attributes Along(const Op& op, int64_t axis, size_t batch) {
-  Attributes attributes = op.attributes;
-  attributes.Set(attribute::kAxis, axis);
-  if (batch > 0) attributes.Set(attribute::kBatch, static_cast<int64_t>(batch));
-  return attributes;
-}
-
 InferResult InferGather(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 1, DType::kI32, "indices")) return *error;
   if (inputs[0].dtype != DType::kI32) {
@@ -181,9 +173,7 @@ Rule ScatterAddRule(Types inputs, const TensorType& output, const Attributes& at
 }
 
 Gradients ScatterAddGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  Attributes attributes = {{attribute::kAxis, op.attributes.Get(attribute::kAxis)}};
-  if (const size_t batch = BatchOf(op.attributes)) attributes.Set(attribute::kBatch, static_cast<int64_t>(batch));
-  return {builder.Add(OpKind::kGather, {dy, op.inputs[1]}, std::move(attributes), GradientName(op, "updates")),
+  return {builder.Add(OpKind::kGather, {dy, op.inputs[1]}, PlaceOfSlices(op), GradientName(op, "updates")),
           std::nullopt};
 }
 
@@ -198,27 +188,6 @@ void EvaluateScatterAdd(const Evaluation& evaluation) {
   ScatterAddRows(*evaluation.inputs[0], indices,
                  IndexingOf(y, axis, BatchOf(evaluation.attributes), indices.shape, evaluation.ranges[axis].begin),
                  evaluation.output);
-}
-
-Attributes ResizeScatterAdd(const Attributes& attributes, const Rule& resized) {
-  const Shape shape = resized.OutputShape();
-  Attributes result = attributes;
-  result.Set(attribute::kSize, shape[AxisOf(attributes, static_cast<int>(shape.size()))]);
-  return result;
-}
-
-int64_t ScatterAddChoices(Types, const Attributes& attributes, int input) {
-  return input == 1 ? attributes.Get(attribute::kSize) : 0;
-}
-
-// Updates that all elements share are repeated.
-OpId BatchScatterAdd(Lift& lift) {
-  const int64_t axis = static_cast<int64_t>(AxisOf(lift.op().attributes, lift.op().type.rank()));
-  const size_t batch = BatchOf(lift.op().attributes);
-  const auto front = static_cast<int64_t>(batch);
-  if (lift.mapped(1)) return lift.Main({lift.Whole(0), lift.value(1)}, Along(lift.op(), axis + 1, batch + 1));
-  const OpId updates = lift.Moved(lift.value(0), 0, front);
-  return lift.Moved(lift.Main({updates, lift.value(1)}, Along(lift.op(), axis + 1, batch)), front, 0);
 }
 
 std::vector<KernelCall> ScatterAddCalls(const CallSite& site) {
@@ -319,9 +288,9 @@ OpDefinition DefineScatterAdd() {
       .gradient = ScatterAddGradients,
       .flops = ScatterAddFlops,
       .evaluate = EvaluateScatterAdd,
-      .resize = ResizeScatterAdd,
-      .choices = ScatterAddChoices,
-      .batch = BatchScatterAdd,
+      .resize = ResizeSlices,
+      .choices = SliceChoices,
+      .batch = BatchSlices,
       .calls = ScatterAddCalls};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ir/graph/ops/lift.h"
 
 namespace cleave::ir {
 CallArgument IndexingArgument(const CallSite& site, const Lookup& lookup) {
@@ -33,6 +34,39 @@ std::vector<FactorList> AddIndexDimensions(Rule& rule, const Shape& indices, Fac
     dimensions.push_back({AddFactor(rule, absl::StrCat("i", d), indices[d], kind)});
   }
   return dimensions;
+}
+
+Attributes Along(const Op& op, int64_t axis, size_t batch) {
+  Attributes attributes = op.attributes;
+  attributes.Set(attribute::kAxis, axis);
+  if (batch > 0) attributes.Set(attribute::kBatch, static_cast<int64_t>(batch));
+  return attributes;
+}
+
+Attributes PlaceOfSlices(const Op& op) {
+  Attributes attributes = {{attribute::kAxis, op.attributes.Get(attribute::kAxis)}};
+  if (const size_t batch = BatchOf(op.attributes)) attributes.Set(attribute::kBatch, static_cast<int64_t>(batch));
+  return attributes;
+}
+
+Attributes ResizeSlices(const Attributes& attributes, const Rule& resized) {
+  const Shape shape = resized.OutputShape();
+  Attributes result = attributes;
+  result.Set(attribute::kSize, shape[AxisOf(attributes, static_cast<int>(shape.size()))]);
+  return result;
+}
+
+int64_t SliceChoices(Types, const Attributes& attributes, int input) {
+  return input == 1 ? attributes.Get(attribute::kSize) : 0;
+}
+
+OpId BatchSlices(Lift& lift) {
+  const int64_t axis = static_cast<int64_t>(AxisOf(lift.op().attributes, lift.op().type.rank()));
+  const size_t batch = BatchOf(lift.op().attributes);
+  const auto front = static_cast<int64_t>(batch);
+  if (lift.mapped(1)) return lift.Main({lift.Whole(0), lift.value(1)}, Along(lift.op(), axis + 1, batch + 1));
+  const OpId slices = lift.Moved(lift.value(0), 0, front);
+  return lift.Moved(lift.Main({slices, lift.value(1)}, Along(lift.op(), axis + 1, batch)), front, 0);
 }
 
 Argument ByRowsArgument() { return {.name = attribute::kByRows.name, .kind = ArgumentKind::kBool, .internal = true}; }

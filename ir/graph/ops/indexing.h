@@ -75,6 +75,17 @@ struct Lookup {
   int indices = 1;
   int batch = 0;  // The first dimensions that x and indices have in common.
 };
+// The attributes of `op` where it works along `axis` and has `batch` dimensions before it; and `axis` and `batch` of
+// `op` alone, which its gradient has, too.
+Attributes Along(const Op& op, int64_t axis, size_t batch);
+Attributes PlaceOfSlices(const Op& op);
+
+// Of ops that give `size` slices along `axis` for (x, the numbers of its slices): scatter_add, segment_max.
+Attributes ResizeSlices(const Attributes& attributes, const Rule& resized);
+int64_t SliceChoices(Types inputs, const Attributes& attributes, int input);
+// Slices that all elements share are repeated.
+OpId BatchSlices(Lift& lift);
+
 // The place of a lookup's rows, as RowIndexing of the runtime.
 CallArgument IndexingArgument(const CallSite& site, const Lookup& lookup);
 std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup);

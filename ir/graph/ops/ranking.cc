@@ -119,16 +119,8 @@ Rule CandidatesRule(Types inputs, const TensorType& output, const Attributes& at
   rule.factors[static_cast<size_t>(piece)].fixed_size = true;
   rule.inputs[0].push_back({piece});
   rule.output.push_back({piece, rank});
-  // Pieces [b, e) have exactly the elements floor(b * n / pieces) up to floor(e * n / pieces), as in all cuts.
-  rule.windows = {{.input = 0,
-                   .dimension = inputs[0].rank() - 1,
-                   .window = {.elements = elements,
-                              .outer = pieces,
-                              .numerator = elements,
-                              .denominator = pieces,
-                              .last = elements - pieces},
-                   .cause = WindowCause::kPieces,
-                   .taps = rank}};
+  rule.windows = {PiecesWindow(0, inputs[0].rank() - 1, elements, pieces)};
+  rule.windows[0].taps = rank;
   return rule;
 }
 

@@ -67,6 +67,17 @@ std::vector<int64_t> BroadcastIndex(const Shape& output, const Shape& input) {
   return result;
 }
 
+InputWindow PiecesWindow(int input, int dimension, int64_t elements, int64_t pieces) {
+  return {.input = input,
+          .dimension = dimension,
+          .window = {.elements = elements,
+                     .outer = pieces,
+                     .numerator = elements,
+                     .denominator = pieces,
+                     .last = elements - pieces},
+          .cause = WindowCause::kPieces};
+}
+
 Attributes ResizeShape(const Attributes& attributes, const Rule& resized) {
   Attributes result = attributes;
   result.Set(attribute::kShape, resized.OutputShape());

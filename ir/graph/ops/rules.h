@@ -29,6 +29,10 @@ std::optional<Shape> BroadcastShape(const Shape& a, const Shape& b);
 // For every element of `output` (row-major) the index of the element of `input` that it reads under broadcasting.
 std::vector<int64_t> BroadcastIndex(const Shape& output, const Shape& input);
 
+// The window through which a factor of `pieces` pieces reads a dimension of `elements` elements: pieces [b, e) have
+// exactly the elements floor(b * elements / pieces) up to floor(e * elements / pieces), as in all cuts.
+InputWindow PiecesWindow(int input, int dimension, int64_t elements, int64_t pieces);
+
 // For OpDefinition::resize of ops whose attribute `shape` is the shape of their output.
 Attributes ResizeShape(const Attributes& attributes, const Rule& resized);
 

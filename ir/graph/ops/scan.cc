@@ -194,14 +194,7 @@ Rule RuleOfPieces(Types inputs, const Shape& output, const Attributes& attribute
     for (size_t d = 0; d < output.size(); ++d) {
       if (d != axis && inputs[i].shape[d] != output[d]) rule.inputs[i][d].clear();
     }
-    rule.windows.push_back({.input = static_cast<int>(i),
-                            .dimension = static_cast<int>(axis),
-                            .window = {.elements = elements,
-                                       .outer = pieces,
-                                       .numerator = elements,
-                                       .denominator = pieces,
-                                       .last = elements - pieces},
-                            .cause = WindowCause::kPieces});
+    rule.windows.push_back(PiecesWindow(static_cast<int>(i), static_cast<int>(axis), elements, pieces));
   }
   return rule;
 }

@@ -3,8 +3,7 @@
 //
 // The gradient goes to the first of the elements that are the largest: `segment_argmax` finds their places, and
 // `segment_max_gradient` gives dy to these. Where the slices are cut, the places are those at which x equals its
-// maximum
-// (`segment_first`), the smallest over the ranks.
+// maximum (`segment_first`), the smallest over the ranks.
 //
 // Sizes: x [b.., o.., n, i..] with a number [b.., n] for each slice gives [b.., o.., size, i..]; b are the dimensions
 // of `batch`.
@@ -93,11 +92,8 @@ Rule SegmentMaxRule(Types inputs, const TensorType& output, const Attributes& at
 
 Gradients SegmentMaxGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "x");
-  Attributes attributes = {{attribute::kAxis, op.attributes.Get(attribute::kAxis)}};
-  if (const size_t batch = BatchOf(op.attributes)) attributes.Set(attribute::kBatch, static_cast<int64_t>(batch));
   const OpId first = builder.Add(OpKind::kSegmentArgmax, {op.inputs[0], op.inputs[1]}, op.attributes, name);
-  return {builder.Add(OpKind::kSegmentMaxGradient, {dy, first, op.inputs[1]}, std::move(attributes), name),
-          std::nullopt};
+  return {builder.Add(OpKind::kSegmentMaxGradient, {dy, first, op.inputs[1]}, PlaceOfSlices(op), name), std::nullopt};
 }
 
 // Calls visit(element of the results, element of the slices, the number of the slice among those of the rank).
@@ -119,25 +115,6 @@ void EvaluateSegmentMax(const Evaluation& evaluation) {
     if (RanksBefore(evaluation.inputs[0]->values[slice], y.values[result]))
       y.values[result] = evaluation.inputs[0]->values[slice];
   });
-}
-
-Attributes ResizeSegmentMax(const Attributes& attributes, const Rule& resized) {
-  const Shape shape = resized.OutputShape();
-  Attributes result = attributes;
-  result.Set(attribute::kSize, shape[AxisOf(attributes, static_cast<int>(shape.size()))]);
-  return result;
-}
-
-OpId BatchSegmentMax(Lift& lift) {
-  Attributes attributes = lift.op().attributes;
-  const auto axis = static_cast<int64_t>(AxisOf(attributes, lift.rank(0)));
-  const auto batch = static_cast<int64_t>(BatchOf(attributes));
-  attributes.Set(attribute::kAxis, axis + 1);
-  if (lift.mapped(1)) {
-    attributes.Set(attribute::kBatch, batch + 1);
-    return lift.Main({lift.Whole(0), lift.value(1)}, std::move(attributes));
-  }
-  return lift.Moved(lift.Main({lift.Moved(lift.value(0), 0, batch), lift.value(1)}, std::move(attributes)), batch, 0);
 }
 
 // function(inputs…, where they are, more…, result): the results are those of tensor `results`.
@@ -282,10 +259,8 @@ OpDefinition NumberedOp(std::string summary) {
                                     BatchArgument()},
                       .summary = std::move(summary),
                       .flops = FlopsPerInputElement<1>,
-                      .resize = ResizeSegmentMax,
-                      .choices = [](Types, const Attributes& attributes, int input) -> int64_t {
-                        return input == 1 ? attributes.Get(attribute::kSize) : 0;
-                      }};
+                      .resize = ResizeSlices,
+                      .choices = SliceChoices};
 }
 
 }  // namespace
@@ -298,7 +273,7 @@ OpDefinition DefineSegmentMax() {
   definition.rule = SegmentMaxRule;
   definition.gradient = SegmentMaxGradients;
   definition.evaluate = EvaluateSegmentMax;
-  definition.batch = BatchSegmentMax;
+  definition.batch = BatchSlices;
   definition.calls = SegmentMaxCalls;
   return definition;
 }

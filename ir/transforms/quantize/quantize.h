@@ -5,8 +5,8 @@
 //
 //   scale = the largest |w| of the row / 127,    number = w / scale, rounded to the nearest, halves to even
 //
-// Both are made where first values are read (runtime/quantize), so no rank ever holds the matrix as it was. What
-// `dequantize` makes is dropped behind its last forward reader and made again for the backward pass.
+// Both are made where first values are read (runtime/checkpoint/matrix_part.h), so no rank ever holds the matrix as it
+// was. What `dequantize` makes is dropped behind its last forward reader and made again for the backward pass.
 #ifndef CLEAVE_IR_TRANSFORMS_QUANTIZE_QUANTIZE_H_
 #define CLEAVE_IR_TRANSFORMS_QUANTIZE_QUANTIZE_H_
 

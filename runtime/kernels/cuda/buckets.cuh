@@ -99,29 +99,37 @@ static __global__ void OrderUpdates(Buckets buckets) {
 class Bucketed {
  public:
   Bucketed(const int32_t* indices, int64_t batch, int64_t count, int64_t rows, int64_t first_row, int64_t others = -1)
-      : Bucketed(ScratchLayout(), indices, batch, count, rows, first_row, others) {}
+      : Bucketed(Offsets(batch * rows, batch * count), {indices, batch * count, batch * rows, count, rows, first_row,
+                                                        others, nullptr, nullptr, nullptr, nullptr}) {}
 
   const Buckets& buckets() const { return buckets_; }
 
  private:
-  Bucketed(ScratchLayout layout, const int32_t* indices, int64_t batch, int64_t count, int64_t rows, int64_t first_row,
-           int64_t others)
-      : starts_(layout.Add<int32_t>(batch * rows + 1)),
-        filled_(layout.Add<int32_t>(batch * rows)),
-        counts_end_(layout.bytes()),
-        unordered_(layout.Add<int32_t>(batch * count)),
-        ordered_(layout.Add<int32_t>(batch * count)),
-        scratch_(layout),
-        buckets_({indices, batch * count, batch * rows, count, rows, first_row, others, scratch_.At<int32_t>(starts_),
-                  scratch_.At<int32_t>(filled_), scratch_.At<int32_t>(unordered_), scratch_.At<int32_t>(ordered_)}) {
-    ZeroBytes(buckets_.starts, counts_end_);
+  // Where the lists are in the memory.
+  struct Offsets {
+    ScratchLayout layout;
+    int64_t starts, filled, counts_end, unordered, updates;
+
+    Offsets(int64_t rows, int64_t count)
+        : starts(layout.Add<int32_t>(rows + 1)),
+          filled(layout.Add<int32_t>(rows)),
+          counts_end(layout.bytes()),
+          unordered(layout.Add<int32_t>(count)),
+          updates(layout.Add<int32_t>(count)) {}
+  };
+
+  Bucketed(const Offsets& offsets, const Buckets& sizes) : scratch_(offsets.layout), buckets_(sizes) {
+    buckets_.starts = scratch_.At<int32_t>(offsets.starts);
+    buckets_.filled = scratch_.At<int32_t>(offsets.filled);
+    buckets_.unordered = scratch_.At<int32_t>(offsets.unordered);
+    buckets_.updates = scratch_.At<int32_t>(offsets.updates);
+    ZeroBytes(buckets_.starts, offsets.counts_end);
     Launch(CountUpdates, ForElements(buckets_.count), buckets_);
     Launch(SumCounts, {1, kScanThreads}, buckets_);
     Launch(PlaceUpdates, ForElements(buckets_.count), buckets_);
     Launch(OrderUpdates, ForElements(buckets_.count), buckets_);
   }
 
-  int64_t starts_, filled_, counts_end_, unordered_, ordered_;
   ScratchMemory scratch_;
   Buckets buckets_;
 };

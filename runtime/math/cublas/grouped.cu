@@ -230,15 +230,9 @@ __global__ void SumGroups(GroupedShape shape, Buckets buckets, const In* a, cons
 }
 
 // The rows by their groups; those without a matrix are one group more.
-class ByGroup {
- public:
-  ByGroup(const GroupedShape& shape, const int32_t* groups)
-      : rows_(groups, 1, shape.rows, shape.groups + 1, shape.first_group, shape.groups) {}
-  const Buckets& buckets() const { return rows_.buckets(); }
-
- private:
-  Bucketed rows_;
-};
+Bucketed ByGroup(const GroupedShape& shape, const int32_t* groups) {
+  return Bucketed(groups, 1, shape.rows, shape.groups + 1, shape.first_group, shape.groups);
+}
 
 int64_t TilesOf(int64_t size) { return (size + kTile - 1) / kTile; }
 
@@ -254,7 +248,7 @@ double Flops(const GroupedShape& shape) {
 template <typename In, bool kTransposeB, typename Out>
 void Multiply(const GroupedShape& shape, const In* x, const In* weights, const int32_t* groups, Out* y) {
   if (shape.rows == 0) return;
-  const ByGroup rows(shape, groups);
+  const Bucketed rows = ByGroup(shape, groups);
   const LaunchShape launch = {TilesOf(shape.rows) * TilesOf(shape.n), kThreads,
                               static_cast<int>(sizeof(Tiles<In, false, kTransposeB>))};
   Launch(MultiplyGroups<In, kTransposeB>, launch, shape, rows.buckets(), x, weights, Reals(y));
@@ -274,7 +268,7 @@ template <typename In>
 void GroupedMatMulSum(const GroupedShape& shape, const In* a, const In* b, const int32_t* groups, float* y) {
   Check<In>();
   CountFlops(Flops(shape));
-  const ByGroup rows(shape, groups);
+  const Bucketed rows = ByGroup(shape, groups);
   const LaunchShape launch = {shape.groups * TilesOf(shape.k) * TilesOf(shape.n), kThreads,
                               static_cast<int>(sizeof(Tiles<In, true, false>))};
   Launch(SumGroups<In>, launch, shape, rows.buckets(), a, b, y);
