@@ -351,7 +351,7 @@ TEST(FrontendTest, ExpandsTheNormalisations) {
   };
   for (const Normalisation& c : {
            Normalisation{"l2_normalize(image)", "", {{8, 6, 4, 1}}},
-           Normalisation{"rms_norm(image)", "y.weight", {{8, 6, 4, 1}}},
+           Normalisation{"rms_norm(image)", "y.weight", {}},
            Normalisation{"group_norm(image, 3)", "y.weight y.bias", {{8, 3, 1, 1}, {8, 3, 1, 1}}},
            Normalisation{"batch_norm(image)", "y.weight y.mean y.variance y.bias", {{6}, {6}}},
            Normalisation{"ghost_batch_norm(image, 4)", "y.weight y.mean y.variance y.bias", {{4, 6}, {4, 6}, {6}, {6}}},

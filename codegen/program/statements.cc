@@ -136,6 +136,9 @@ class StatementBuilder {
     AddTensor(pointer.tensor);
     AddArgument(pointer.step.value_or(ir::LocalSize()));
   }
+  void AddArgument(const ir::FirstPointer& first) {
+    for (const int tensor : first.tensors) AddTensor(tensor);
+  }
   void AddArgument(const ir::NoTensor&) { Add("none"); }
   void AddArgument(const ir::ScalarInput& scalar) { AddTensor(scalar.input); }
   void AddArgument(const ir::FirstIndex& index) { AddArgument(index.of); }

@@ -78,6 +78,12 @@ class CallWriter {
     if (!repeated_ || !pointer.step.has_value()) return name;
     return name + cpp::Name("i") * Product(*pointer.step).Value();
   }
+  cpp::Expr Of(const ir::FirstPointer& first) {
+    for (const int tensor : first.tensors) {
+      if (!IsMissing(tensor)) return Name(tensor);
+    }
+    return Of(ir::NoTensor());
+  }
   cpp::Expr Of(const ir::ScalarInput& scalar) {
     const ir::ValueId value = Value(scalar.input);
     if (emission_.storage.root[value].has_value()) return Name(scalar.input);

@@ -40,7 +40,7 @@ std::optional<ir::OpId> SampleMask::MaskFor(const ir::OpDefinition& op, const st
   bool takes_mask = false;
   for (const ::cleave::ir::Argument& formal : op.signature) {
     tensors += formal.kind == ir::ArgumentKind::kTensor ? 1 : 0;
-    takes_mask |= formal.kind == ir::ArgumentKind::kOptionalTensor;
+    takes_mask |= formal.kind == ir::ArgumentKind::kOptionalTensor && formal.name == "mask";
   }
   if (!takes_mask) return std::nullopt;
   if (operands.size() != tensors) {

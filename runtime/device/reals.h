@@ -27,6 +27,8 @@ class ConstReals {
   CLEAVE_PORTABLE ConstReals(const float* place) : place_(place), type_(RealType::kF32) {}      // NOLINT: implicit on
   CLEAVE_PORTABLE ConstReals(const BFloat16* place) : place_(place), type_(RealType::kBf16) {}  // NOLINT  purpose.
   CLEAVE_PORTABLE ConstReals(const Float16* place) : place_(place), type_(RealType::kF16) {}    // NOLINT
+  // In place of a tensor that is not there.
+  CLEAVE_PORTABLE ConstReals(std::nullptr_t) : place_(nullptr), type_(RealType::kF32) {}  // NOLINT
 
   CLEAVE_PORTABLE RealType type() const { return type_; }
   CLEAVE_PORTABLE const void* place() const { return place_; }

@@ -114,9 +114,9 @@ TEST_P(ReadAndWrite16Bits, Rows) {
   Check(elements(), [&](ConstReals a, ConstReals b, Reals y) { SoftmaxGradient(a, b, rows, columns, y); });
   Check(elements(), [&](ConstReals a, ConstReals, Reals y) { LogSoftmax(a, rows, columns, y); });
   Check(elements(), [&](ConstReals a, ConstReals b, Reals y) { LogSoftmaxGradient(a, b, rows, columns, y); });
-  Check(elements(), [&](ConstReals a, ConstReals, Reals y) { LayerNorm(a, scale, shift, rows, columns, 1e-5f, y); });
+  Check(elements(), [&](ConstReals a, ConstReals, Reals y) { LayerNorm(a, nullptr, scale, shift, rows, columns, {}, nullptr, y); });
   Check(elements(), [&](ConstReals a, ConstReals b, Reals y) {
-    LayerNormGradient(a, b, scale, rows, columns, 1e-5f, y, nullptr, nullptr);
+    LayerNormGradient(a, b, scale, nullptr, rows, columns, {}, y, nullptr, nullptr, nullptr);
   });
 }
 
@@ -124,10 +124,10 @@ TEST_P(ReadAndWrite16Bits, Sums) {
   const int64_t rows = this->rows();
   const int64_t columns = this->columns();
   CheckSum(columns, [&](ConstReals a, ConstReals b, float* y) {
-    LayerNormGradient(a, b, nullptr, rows, columns, 1e-5f, nullptr, y, nullptr);
+    LayerNormGradient(a, b, nullptr, nullptr, rows, columns, {}, nullptr, nullptr, y, nullptr);
   });
   CheckSum(columns, [&](ConstReals a, ConstReals b, float* y) {
-    LayerNormGradient(a, b, nullptr, rows, columns, 1e-5f, nullptr, nullptr, y);
+    LayerNormGradient(a, b, nullptr, nullptr, rows, columns, {}, nullptr, nullptr, nullptr, y);
   });
   const std::vector<int64_t> shape = {rows, columns};
   CheckSum(columns, [&](ConstReals a, ConstReals, float* y) { ReduceSum(a, shape, {0}, y); });

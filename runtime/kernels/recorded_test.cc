@@ -35,7 +35,7 @@ class Work {
     Softmax(dropped_, kRows, kColumns, softmax_);
     CrossEntropy(dropped_, label_, kRows, kColumns, kRows, SampleMask{}, loss_);
     CrossEntropyGradient(dropped_, label_, dloss_.get(), kRows, kColumns, kRows, gradient_);
-    LayerNormGradient(gradient_, x_, nullptr, kRows, kColumns, 1e-5f, nullptr, scale_gradient_, nullptr);
+    LayerNormGradient(gradient_, x_, nullptr, nullptr, kRows, kColumns, {}, nullptr, nullptr, scale_gradient_, nullptr);
     ReduceSum(gradient_, {kRows, kColumns}, {0}, bias_gradient_);
     ReduceMax(x_, {5, 12, 2, 12}, {1, 3}, largest_);
     Transpose<float>(softmax_, {kRows, kColumns}, {1, 0}, transposed_);

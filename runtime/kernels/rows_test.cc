@@ -87,6 +87,12 @@ class Rows : public testing::TestWithParam<RowCase> {
   Placed<float> Result() const { return Placed<float>(rows() * columns(), GetParam().offset); }
 };
 
+template <typename T>
+std::vector<float> FloatsOf(const Placed<T>& placed) {
+  const std::vector<T> values = placed.Values();
+  return std::vector<float>(values.begin(), values.end());
+}
+
 TEST_P(Rows, Softmax) {
   const Matrix x = Random(1, 9.0f);
   const std::vector<double> log_sums = LogSums(x);
@@ -129,7 +135,7 @@ TEST_P(Rows, LayerNormAndGradients) {
   const auto scale_at = [&](int64_t c) { return static_cast<double>(scale[static_cast<size_t>(c)]); };
   const Normals normals(x);
   const Placed<float> y = Result();
-  LayerNorm(Place(x.values), Place(scale), Place(shift), rows(), columns(), kEpsilon, y);
+  LayerNorm(Place(x.values), nullptr, Place(scale), Place(shift), rows(), columns(), {kEpsilon}, nullptr, y);
   ExpectNear(
       y.Values(),
       Map(x, [&](int64_t r, int64_t c) { return normals.At(r, c) * scale_at(c) + shift[static_cast<size_t>(c)]; }),
@@ -143,8 +149,8 @@ TEST_P(Rows, LayerNormAndGradients) {
   });
   const Placed<float> by_scale(columns(), GetParam().offset);
   const Placed<float> by_shift(columns(), GetParam().offset);
-  LayerNormGradient(Place(dy.values), Place(x.values), Place(scale), rows(), columns(), kEpsilon, y, by_scale,
-                    by_shift);
+  LayerNormGradient(Place(dy.values), Place(x.values), Place(scale), nullptr, rows(), columns(), {kEpsilon}, y, nullptr,
+                    by_scale, by_shift);
   ExpectNear(y.Values(),
              Map(x,
                  [&](int64_t r, int64_t c) {
@@ -203,13 +209,14 @@ TEST(RowGradients, AreThoseOfFiniteDifferences) {
   CheckGradient(log_softmax, x, dy, result.Values());
   const auto layer_norm = [&](const std::vector<float>& at, const std::vector<float>& by,
                               const std::vector<float>& to) {
-    LayerNorm(Placed<float>(at), Placed<float>(by), Placed<float>(to), kRows, kColumns, kEpsilon, result);
+    LayerNorm(Placed<float>(at), nullptr, Placed<float>(by), Placed<float>(to), kRows, kColumns, {kEpsilon}, nullptr,
+              result);
     return result.Values();
   };
   const Placed<float> dscale(kColumns);
   const Placed<float> dshift(kColumns);
-  LayerNormGradient(by_result, Placed<float>(x), Placed<float>(scale), kRows, kColumns, kEpsilon, result, dscale,
-                    dshift);
+  LayerNormGradient(by_result, Placed<float>(x), Placed<float>(scale), nullptr, kRows, kColumns, {kEpsilon}, result,
+                    nullptr, dscale, dshift);
   const std::vector<float> dx = result.Values();
   CheckGradient([&](const std::vector<float>& at) { return layer_norm(at, scale, shift); }, x, dy, dx);
   CheckGradient([&](const std::vector<float>& with) { return layer_norm(x, with, shift); }, scale, dy, dscale.Values());
@@ -222,12 +229,6 @@ struct NormGradients {
   std::vector<float> dscale;
   std::vector<float> dshift;
 };
-
-template <typename T>
-std::vector<float> FloatsOf(const Placed<T>& placed) {
-  const std::vector<T> values = placed.Values();
-  return std::vector<float>(values.begin(), values.end());
-}
 
 template <typename T>
 void ExpectSameWhateverIsWanted(int64_t rows, int64_t columns, int64_t offset, uint32_t seed) {
@@ -243,8 +244,8 @@ void ExpectSameWhateverIsWanted(int64_t rows, int64_t columns, int64_t offset, u
     const Placed<float> dscale(columns, offset);
     const Placed<float> dshift(columns, offset);
     const Placed<T>& dx = over ? by_result : apart;
-    LayerNormGradient(by_result, x, by_x ? scale.get() : nullptr, rows, columns, kEpsilon,
-                      by_x ? Reals(dx.get()) : Reals(nullptr), by_scale ? dscale.get() : nullptr,
+    LayerNormGradient(by_result, x, by_x ? scale.get() : nullptr, nullptr, rows, columns, {kEpsilon},
+                      by_x ? Reals(dx.get()) : Reals(nullptr), nullptr, by_scale ? dscale.get() : nullptr,
                       by_shift ? dshift.get() : nullptr);
     NormGradients made;
     if (by_x) made.dx = FloatsOf(dx);
@@ -284,9 +285,82 @@ TEST(LayerNormGradients, SumsOfNoRowsAreZero) {
   const Placed<float> none(0);
   const Placed<float> dscale(std::vector<float>{1.0f, 2.0f});
   const Placed<float> dshift(std::vector<float>{3.0f, 4.0f});
-  LayerNormGradient(none, none, dscale, 0, 2, kEpsilon, none, dscale, dshift);
+  LayerNormGradient(none, none, dscale, nullptr, 0, 2, {kEpsilon}, none, nullptr, dscale, dshift);
   EXPECT_EQ(dscale.Values(), std::vector<float>(2, 0.0f));
   EXPECT_EQ(dshift.Values(), std::vector<float>(2, 0.0f));
+}
+
+// The mean stays, and the mean square becomes 1.
+TEST_P(Rows, UncenteredNormsAndGradients) {
+  const Matrix x = Random(3, 2.0f), dy = Random(4, 1.0f);
+  const std::vector<float> scale = RandomValues(columns(), 5);
+  const double count = static_cast<double>(columns());
+  const auto scaled = [&](int64_t r, int64_t c) {
+    return dy.At(r, c) * static_cast<double>(scale[static_cast<size_t>(c)]);
+  };
+  const std::vector<double> inverse = PerRow(x, [&](int64_t r) {
+    return 1 / std::sqrt(Sum(x, [&](int64_t c) { return x.At(r, c) * x.At(r, c); }) / count + kEpsilon);
+  });
+  const auto normal = [&](int64_t r, int64_t c) { return x.At(r, c) * inverse[static_cast<size_t>(r)]; };
+  const std::vector<double> slope =
+      PerRow(x, [&](int64_t r) { return Sum(x, [&](int64_t c) { return scaled(r, c) * normal(r, c); }) / count; });
+  const Placed<float> y = Result();
+  LayerNorm(Place(x.values), nullptr, Place(scale), nullptr, rows(), columns(), {kEpsilon, false}, nullptr, y);
+  ExpectNear(y.Values(), Map(x, [&](int64_t r, int64_t c) { return normal(r, c) * scale[static_cast<size_t>(c)]; }),
+             1e-5);
+  const Placed<float> by_scale(columns(), GetParam().offset);
+  LayerNormGradient(Place(dy.values), Place(x.values), Place(scale), nullptr, rows(), columns(), {kEpsilon, false}, y,
+                    nullptr, by_scale, nullptr);
+  ExpectNear(y.Values(),
+             Map(x,
+                 [&](int64_t r, int64_t c) {
+                   const size_t row = static_cast<size_t>(r);
+                   return (scaled(r, c) - normal(r, c) * slope[row]) * inverse[row];
+                 }),
+             columns() <= 3 ? 1e-2 : 2e-5);
+  std::vector<double> dscale(static_cast<size_t>(columns()));
+  for (int64_t r = 0; r < rows(); ++r) {
+    for (int64_t c = 0; c < columns(); ++c) dscale[static_cast<size_t>(c)] += dy.At(r, c) * normal(r, c);
+  }
+  ExpectNear(by_scale.Values(), dscale, 1e-5 * std::sqrt(static_cast<double>(rows() + 1)));
+}
+
+// The sum that is normalized is made by the call, with the bits of one that is made before it; so is the sum of the
+// gradient with another one, and its rounded copy. Results may lie over what they are made of.
+TEST_P(Rows, SumsAroundNormsAreThoseMadeApart) {
+  const std::vector<float> a = Random(3, 2.0f).values, b = Random(4, 1.0f).values, other = Random(7, 1.0f).values;
+  std::vector<float> both(a.size());
+  for (size_t i = 0; i < a.size(); ++i) both[i] = a[i] + b[i];
+  const std::vector<float> scale = RandomValues(columns(), 5), shift = RandomValues(columns(), 6);
+  const int64_t offset = GetParam().offset;
+  const Placed<float> y = Result(), expected = Result();
+  LayerNorm(Place(both), nullptr, Place(scale), Place(shift), rows(), columns(), {kEpsilon}, nullptr, expected);
+  const Placed<float> over_a(a, offset), over_b(b, offset), apart = Result();
+  for (const Placed<float>* const sum : {&apart, &over_a, &over_b}) {
+    const Placed<float> first(a, offset), second(b, offset);
+    LayerNorm(sum == &over_a ? over_a : first, sum == &over_b ? over_b : second, Place(scale), Place(shift), rows(),
+              columns(), {kEpsilon}, *sum, y);
+    EXPECT_EQ(sum->Values(), both);
+    EXPECT_EQ(y.Values(), expected.Values());
+  }
+  LayerNorm(Place(a), Place(b), Place(scale), Place(shift), rows(), columns(), {kEpsilon}, nullptr, y);
+  EXPECT_EQ(y.Values(), expected.Values());
+
+  const Placed<float> dx = Result();
+  LayerNormGradient(Place(a), Place(both), Place(scale), nullptr, rows(), columns(), {kEpsilon}, dx, nullptr, nullptr,
+                    nullptr);
+  const std::vector<float> alone = dx.Values();
+  std::vector<double> total(a.size());
+  std::vector<BFloat16> rounded(a.size());
+  for (size_t i = 0; i < a.size(); ++i) total[i] = static_cast<double>(other[i]) + static_cast<double>(alone[i]);
+  const Placed<float> over_other(other, offset);
+  const Placed<BFloat16> copy(rows() * columns(), offset);
+  LayerNormGradient(Place(a), Place(both), Place(scale), over_other, rows(), columns(), {kEpsilon}, over_other, copy,
+                    nullptr, nullptr);
+  const std::vector<float> made = over_other.Values();
+  ExpectNear(made, total, columns() <= 3 ? 1e-2 : 1e-5);
+  for (size_t i = 0; i < made.size(); ++i) rounded[i] = BFloat16(made[i]);
+  EXPECT_EQ(FloatsOf(copy), std::vector<float>(rounded.begin(), rounded.end()));
 }
 
 TEST(RowsOfAttention, MaskedColumnsAreZeroWhereverTheyStand) {

@@ -22,8 +22,8 @@ namespace cleave::search {
 namespace {
 
 bool IsNorm(ir::OpKind kind) {
-  return kind == ir::OpKind::kLayerNorm || kind == ir::OpKind::kLayerNormGradientInput ||
-         kind == ir::OpKind::kLayerNormGradientScale;
+  return kind == ir::OpKind::kLayerNorm || kind == ir::OpKind::kRmsNorm ||
+         kind == ir::OpKind::kLayerNormGradientInput || kind == ir::OpKind::kLayerNormGradientScale;
 }
 
 WorkKind KindOf(const ir::Step& step) {

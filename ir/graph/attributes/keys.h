@@ -63,6 +63,7 @@ inline constexpr Attribute<double> kHigh{"high"};
 inline constexpr Attribute<double> kFill{"fill"};
 inline constexpr Attribute<double> kDelta{"delta"};
 inline constexpr Attribute<double> kEpsilon{"epsilon"};
+inline constexpr Attribute<bool> kCentered{"centered"};  // Of a norm: the mean of a row is subtracted.
 inline constexpr Attribute<double> kTheta{"theta"};
 inline constexpr Attribute<bool> kInverse{"inverse"};
 

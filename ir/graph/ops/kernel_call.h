@@ -53,6 +53,12 @@ struct Pointer {
   std::optional<LocalSize> step = {};
 };
 
+// The first of these tensors that the call reads or writes, of which some may be there in its place of others; a null
+// pointer where none is.
+struct FirstPointer {
+  std::vector<int> tensors;
+};
+
 // In place of a tensor that is not there: a null pointer.
 struct NoTensor {};
 
@@ -145,9 +151,9 @@ struct BracedList {
 };
 
 using CallArgument =
-    std::variant<Pointer, NoTensor, ScalarInput, LocalSize, FirstIndex, LocalRange, IndexDifference, FirstPiece,
-                 PieceCount, LocalSizes, StoredSizes, ImageSides, LocalRegion, RankNumber, ZeroElement, FloatNumber,
-                 DoubleNumber, RunValue, bool, int64_t, std::string, BracedList>;
+    std::variant<Pointer, FirstPointer, NoTensor, ScalarInput, LocalSize, FirstIndex, LocalRange, IndexDifference,
+                 FirstPiece, PieceCount, LocalSizes, StoredSizes, ImageSides, LocalRegion, RankNumber, ZeroElement,
+                 FloatNumber, DoubleNumber, RunValue, bool, int64_t, std::string, BracedList>;
 
 // One value in braces: `.stride = 2`. A field whose default in the runtime is `default_number` is left out if it has
 // that value.

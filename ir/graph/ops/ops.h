@@ -182,15 +182,21 @@ struct ElementFunction {
   std::vector<double> NumbersOf(const Attributes& attributes, int64_t elements) const;
 };
 
-// Another op that the call of an op computes as well, where both read the same tensors: a rank then reads these once
-// (ir/program/fuse/joint_calls.h).
+// Another op that the call of an op computes as well, because it reads the same tensors, makes an input of the op, or
+// reads a result of the call: a rank then reads and writes these once, or not at all (ir/program/fuse/joint_calls.h).
 struct Companion {
   OpKind kind{};
   // For each of its inputs which tensor of the call it is: that input of the op, or where there are no more of these,
-  // a tensor that only companions read.
+  // a tensor that only companions read, or kResult or the ResultOf a companion before it.
   std::vector<int> inputs;
   // Whether an op of this kind that reads these tensors is the companion; null: each is.
   bool (*fits)(const CallSite& op, const CallSite& companion) = nullptr;
+  // The tensor of the call that is its value.
+  std::optional<int> gives = {};
+  // A tensor that the call does not write if this is part of it: only steps of the call may read it.
+  std::optional<int> hides = {};
+  // The tensors of the call over which it may write this value, besides those of OpDefinition::overwrites.
+  std::vector<int> overwrites = {};
 };
 
 struct OpDefinition {

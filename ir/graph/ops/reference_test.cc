@@ -40,13 +40,14 @@ std::string DefaultText(const AttributeValue& value) {
 std::string SignatureText(const OpDefinition& op, bool for_models) {
   std::vector<std::string> arguments;
   for (const Argument& argument : op.signature) {
-    const bool of_compiler = argument.internal || argument.kind == ArgumentKind::kOptionalTensor;
+    const bool is_optional = argument.kind == ArgumentKind::kOptionalTensor;
+    const bool of_compiler = argument.internal || (is_optional && argument.name == "mask");
     if (for_models && of_compiler) continue;
     std::string text = argument.name;
     if (argument.kind == ArgumentKind::kTensorList) text = absl::StrCat("(", text, ", …)");
     if (argument.kind == ArgumentKind::kTensors) text = absl::StrCat(text, ", …");
     if (argument.default_value) absl::StrAppend(&text, " = ", DefaultText(*argument.default_value));
-    if (of_compiler) absl::StrAppend(&text, "?");
+    if (of_compiler || is_optional) absl::StrAppend(&text, "?");
     arguments.push_back(std::move(text));
   }
   return absl::StrCat("`", OpKindName(op.kind), "(", absl::StrJoin(arguments, ", "), ")`");

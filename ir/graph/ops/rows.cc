@@ -103,12 +103,15 @@ OpId RowLogSumExp(GraphBuilder& builder, OpId x, const std::string& name) {
   return builder.Add(OpKind::kAdd, {parts.max, log}, {}, absl::StrCat(name, ".log_sum"));
 }
 
-NormalizedRows Normalized(GraphBuilder& builder, OpId x, double epsilon, const std::string& name) {
-  const OpId mean = RowMean(builder, x, name);
-  const OpId centered = builder.Add(OpKind::kSub, {x, mean}, {}, absl::StrCat(name, ".centered"));
+NormalizedRows Normalized(GraphBuilder& builder, OpId x, const Norm& norm, const std::string& name) {
+  OpId centered = x;
+  if (norm.centered) {
+    const OpId mean = RowMean(builder, x, name);
+    centered = builder.Add(OpKind::kSub, {x, mean}, {}, absl::StrCat(name, ".centered"));
+  }
   const OpId squares = builder.Add(OpKind::kSquare, {centered}, {}, absl::StrCat(name, ".squares"));
   const OpId variance = RowMean(builder, squares, absl::StrCat(name, ".squares"));
-  const OpId small = builder.Add(OpKind::kConstant, {}, {{attribute::kShape, Shape{}}, {attribute::kValue, epsilon}},
+  const OpId small = builder.Add(OpKind::kConstant, {}, {{attribute::kShape, Shape{}}, {attribute::kValue, norm.epsilon}},
                                  absl::StrCat(name, ".epsilon"));
   const OpId above_zero = builder.Add(OpKind::kAdd, {variance, small}, {}, absl::StrCat(name, ".variance"));
   const OpId inverse = builder.Add(OpKind::kRsqrt, {above_zero}, {}, absl::StrCat(name, ".inverse_deviation"));

@@ -82,12 +82,17 @@ RowExponentials ExponentialsOf(GraphBuilder& builder, OpId x, const std::string&
 // log(sum of exp(x)).
 OpId RowLogSumExp(GraphBuilder& builder, OpId x, const std::string& name);
 
-// (x - mean) / sqrt(variance + epsilon) [.., k], and 1 / sqrt(variance + epsilon).
+// (x - mean) / sqrt(variance + epsilon) [.., k], and 1 / sqrt(variance + epsilon). Not `centered`: 0 stands for the
+// mean.
 struct NormalizedRows {
   OpId values;
   OpId inverse_deviation;
 };
-NormalizedRows Normalized(GraphBuilder& builder, OpId x, double epsilon, const std::string& name);
+struct Norm {
+  double epsilon = 0;
+  bool centered = true;
+};
+NormalizedRows Normalized(GraphBuilder& builder, OpId x, const Norm& norm, const std::string& name);
 
 }  // namespace cleave::ir
 

@@ -55,16 +55,24 @@ void AddReductionSamples(Forms& forms) {
     const int64_t a = maker.Size(), b = maker.Size();
     maker.Add({{{a, 4}}, {{4}}, {{4}}});
     maker.Add({{{a, b, 3}}, {{3}}, {{3}}}, {{attribute::kEpsilon, 0.1}});
+    maker.Add({{{a, 4}}, {{4}}}, {{attribute::kEpsilon, 0.1}});
+  };
+  forms[OpKind::kRmsNorm] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, 4}}, {{4}}});
+    maker.Add({{{a, b, 3}}, {{3}}}, {{attribute::kEpsilon, 0.1}});
   };
   forms[OpKind::kLayerNormGradientInput] = [](Maker& maker) {
     const int64_t a = maker.Size();
     maker.Add({{{a, 4}}, {{a, 4}}, {{4}}}, {{attribute::kEpsilon, 0.1}});
     maker.Add({{{a, 2, 4}}, {{a, 2, 4}}, {{4}}}, {{attribute::kEpsilon, 0.1}});
+    maker.Add({{{a, 4}}, {{a, 4}}, {{4}}}, {{attribute::kEpsilon, 0.1}, {attribute::kCentered, false}});
   };
   forms[OpKind::kLayerNormGradientScale] = [](Maker& maker) {
     const int64_t a = maker.Size();
     maker.Add({{{a, 4}}, {{a, 4}}}, {{attribute::kEpsilon, 0.1}});
     maker.Add({{{a, 2, 4}}, {{a, 2, 4}}}, {{attribute::kEpsilon, 0.1}});
+    maker.Add({{{a, 2, 4}}, {{a, 2, 4}}}, {{attribute::kEpsilon, 0.1}, {attribute::kCentered, false}});
   };
   forms[OpKind::kCrossEntropy] = [](Maker& maker) {
     Classifications(maker);

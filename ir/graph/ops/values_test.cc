@@ -230,6 +230,11 @@ TEST(ValuesTest, Rows) {
           {T({1, 2}, {1, 3}), T({2}, {10, 100}), T({2}, {1, 2})},
           {{attribute::kEpsilon, 1e-12}},
           T({1, 2}, {-9, 102})},
+         // Mean square 25.
+         {OpKind::kRmsNorm,
+          {T({1, 2}, {1, 7}), T({2}, {10, 100})},
+          {{attribute::kEpsilon, 1e-12}},
+          T({1, 2}, {2, 140})},
          {OpKind::kLayerNormGradientScale,
           {T({2, 2}, {1, 1, 5, 7}), T({2, 2}, {1, 3, 3, 1})},
           {{attribute::kEpsilon, 1e-12}},

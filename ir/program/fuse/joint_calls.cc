@@ -8,6 +8,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/place_of_piece.h"
+#include "ir/program/value_set.h"
 
 namespace cleave::ir {
 namespace {
@@ -22,14 +23,21 @@ const std::vector<Companion>& CompanionsOf(const Program& program, const JointCa
 
 class JointCallFinder {
  public:
-  explicit JointCallFinder(const Program& program) : program_(program), places_(program) {}
+  explicit JointCallFinder(const Program& program) : program_(program), places_(program) {
+    for (const ProgramUpdate& update : program.updates) asked_for_.insert(update.value);
+    if (program.loss.has_value()) asked_for_.insert(*program.loss);
+    for (const ProgramMetric& metric : program.metrics) asked_for_.insert(metric.value);
+  }
 
   std::vector<JointCall> Run() {
+    std::vector<std::pair<size_t, int>> ops;  // Those with more companions first: some are companions of others.
     for (size_t i = 0; i < program_.steps.size(); ++i) {
       const auto* const compute = std::get_if<Compute>(&program_.steps[i].action);
-      if (compute == nullptr || DefinitionOf(compute->kind).companions.empty()) continue;
-      AddCallOf(static_cast<int>(i));
+      const size_t companions = compute == nullptr ? 0 : DefinitionOf(compute->kind).companions.size();
+      if (companions > 0) ops.emplace_back(companions, static_cast<int>(i));
     }
+    absl::c_stable_sort(ops, [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (const auto& [companions, op] : ops) AddCallOf(op);
     return std::move(found_);
   }
 
@@ -47,15 +55,15 @@ class JointCallFinder {
 
   // The first op that is this companion, if there is one that can run with the others.
   void AddCompanion(const Companion& companion, size_t number, JointCall& call) const {
-    const std::vector<ValueId>& inputs = ComputeAt(program_, call.op).inputs;
-    const auto shared = absl::c_find_if(companion.inputs, [&](int t) { return t < static_cast<int>(inputs.size()); });
-    if (shared == companion.inputs.end()) return;
-    for (const int step : places_.ReadersOf(inputs[static_cast<size_t>(*shared)])) {
+    for (const int step : CandidatesFor(companion, call)) {
       if (taken_.count(step) > 0 || absl::c_linear_search(call.steps, step)) continue;
       if (!places_.RunTogether(call.op, step) || !IsCompanion(companion, call, step)) continue;
+      // What is read through a cast is only smaller.
+      if (companion.gives.has_value() && !companion.hides.has_value() && !EndsALoop(companion, call, step)) continue;
       JointCall joined = call;
       joined.steps.insert(absl::c_lower_bound(joined.steps, step), step);
       joined.companions[number] = step;
+      if (companion.hides.has_value() && !IsReadWithin(*ValueOf(program_, joined, *companion.hides), joined)) continue;
       const std::optional<int> place = places_.PlaceOf(joined.steps);
       if (!place.has_value()) continue;
       joined.place = *place;
@@ -64,10 +72,52 @@ class JointCallFinder {
     }
   }
 
+  // Steps that make what the companion gives, or that read what it reads.
+  std::vector<int> CandidatesFor(const Companion& companion, const JointCall& call) const {
+    if (companion.gives.has_value()) {
+      const std::optional<ValueId> made = ValueOf(program_, call, *companion.gives);
+      const int writer = made.has_value() ? places_.WriterOf(*made) : -1;
+      return writer < 0 ? std::vector<int>() : std::vector<int>{writer};
+    }
+    for (const int tensor : companion.inputs) {
+      const std::optional<ValueId> read = ValueOf(program_, call, tensor);
+      if (!read.has_value()) continue;
+      const auto& readers = places_.ReadersOf(*read);
+      return {readers.begin(), readers.end()};
+    }
+    return {};
+  }
+
+  // Whether nothing is lost if the step is in no loop with those that make what it reads: none of them is in a loop
+  // with it, but for those that may be companions themselves.
+  bool EndsALoop(const Companion& companion, const JointCall& call, int step) const {
+    const Compute& compute = ComputeAt(program_, step);
+    for (size_t i = 0; i < compute.inputs.size(); ++i) {
+      const int writer = places_.WriterOf(compute.inputs[i]);
+      const auto* const made =
+          writer < 0 ? nullptr : std::get_if<Compute>(&program_.steps[static_cast<size_t>(writer)].action);
+      if (made == nullptr || !places_.RunTogether(writer, step)) continue;
+      const OpDefinition& definition = DefinitionOf(made->kind);
+      if (definition.op_class != OpClass::kElementwise || definition.depends_on_place || definition.is_alias) continue;
+      const bool may_join = absl::c_any_of(CompanionsOf(program_, call), [&](const Companion& other) {
+        return other.kind == made->kind && other.gives == companion.inputs[i];
+      });
+      if (!may_join && places_.ReadersOf(compute.inputs[i]).size() == 1) return false;
+    }
+    return true;
+  }
+
+  bool IsReadWithin(ValueId value, const JointCall& call) const {
+    return !asked_for_.contains(value) && absl::c_all_of(places_.ReadersOf(value), [&](int reader) {
+      return absl::c_binary_search(call.steps, reader);
+    });
+  }
+
   bool IsCompanion(const Companion& companion, const JointCall& call, int step) const {
     const auto* const compute = std::get_if<Compute>(&program_.steps[static_cast<size_t>(step)].action);
     if (compute == nullptr || compute->kind != companion.kind) return false;
     if (compute->inputs.size() != companion.inputs.size()) return false;
+    if (companion.gives.has_value() && ValueOf(program_, call, *companion.gives) != compute->output) return false;
     for (size_t i = 0; i < companion.inputs.size(); ++i) {
       const std::optional<ValueId> known = ValueOf(program_, call, companion.inputs[i]);
       if (known.has_value() && known != compute->inputs[i]) return false;
@@ -95,6 +145,7 @@ class JointCallFinder {
   const Program& program_;
   const PlacesOfPieces places_;
   std::vector<JointCall> found_;
+  ValueSet asked_for_;   // Values that are read besides by steps.
   std::set<int> taken_;  // Steps of calls that were found.
 };
 
@@ -109,12 +160,17 @@ int TensorOf(const Program& program, const JointCall& call, int step, int input)
   return CompanionsOf(program, call)[number].inputs[static_cast<size_t>(input)];
 }
 
-std::optional<Overwriting> OverwritingOf(const Program& program, const JointCall& call) {
-  for (const int step : call.steps) {
-    const std::optional<int> input = DefinitionOf(ComputeAt(program, step).kind).overwrites;
-    if (input.has_value()) return Overwriting{.step = step, .tensor = TensorOf(program, call, step, *input)};
+std::vector<int> OverwrittenBy(const Program& program, const JointCall& call, int step) {
+  std::vector<int> tensors;
+  const std::optional<int> input = DefinitionOf(ComputeAt(program, step).kind).overwrites;
+  if (input.has_value()) tensors.push_back(TensorOf(program, call, step, *input));
+  const auto companion = absl::c_find(call.companions, step);
+  if (companion != call.companions.end()) {
+    const std::vector<int>& also =
+        CompanionsOf(program, call)[static_cast<size_t>(companion - call.companions.begin())].overwrites;
+    tensors.insert(tensors.end(), also.begin(), also.end());
   }
-  return std::nullopt;
+  return tensors;
 }
 
 std::optional<ValueId> ValueOf(const Program& program, const JointCall& call, int tensor) {

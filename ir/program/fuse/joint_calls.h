@@ -1,7 +1,9 @@
-// Ops that one call of the runtime computes together, because they read the same tensors: an op with its companions, as
-// the op table says (OpDefinition::companions).
+// Ops that one call of the runtime computes together, because they read the same tensors or the results of each other:
+// an op with its companions, as the op table says (OpDefinition::companions).
 //
 //   y.grad_x, y.scale.grad, y.shift.grad       of layer_norm: one call reads the gradient by y, and x, once
+//   b.f32, sum = a + b.f32, layer_norm(sum)    one call writes the sum and the norm
+//   y.grad_x, total = r + y.grad_x, total.bf16 one call writes the total in both types
 //
 // Which of them a call computes follows from the program: ops whose inputs a rank holds in other layouts read other
 // values, and those of another phase or pass run at another time.
@@ -26,19 +28,15 @@ struct JointCall {
   bool operator==(const JointCall&) const = default;
 };
 
-// The calls of ops with at least one companion, ordered by the step of the op. No step is in two of them. Linear in
-// steps and in readers of what ops with companions read.
+// The calls of ops with at least one companion, those of ops with more of them first, then by the step of the op. No
+// step is in two of them. Linear in steps and in readers of what ops with companions read and give.
 std::vector<JointCall> FindJointCalls(const Program& program);
 
 // Which tensor of the call (OpDefinition::companions) input `input` of one of its steps is.
 int TensorOf(const Program& program, const JointCall& call, int step, int input);
 
-// The tensor of the call over which it may write one of its results, and whose result that is.
-struct Overwriting {
-  int step = 0;
-  int tensor = 0;
-};
-std::optional<Overwriting> OverwritingOf(const Program& program, const JointCall& call);
+// The tensors of the call over which it may write the value of one of its steps.
+std::vector<int> OverwrittenBy(const Program& program, const JointCall& call, int step);
 
 // The value that is this tensor of the call, one of its inputs or results; nullopt: none of its ops has it.
 std::optional<ValueId> ValueOf(const Program& program, const JointCall& call, int tensor);

@@ -93,7 +93,7 @@ TEST(FindJointCalls, KnowTheirTensors) {
   const Program program = NormProgram(TrainedNorm());
   const JointCall call = FindJointCalls(program).front();
   EXPECT_EQ(ComputeAt(program, call.op).kind, OpKind::kLayerNormGradientScale);
-  ASSERT_EQ(call.companions.size(), 2u);
+  ASSERT_EQ(call.companions.size(), 5u);
   const Compute& by_x = ComputeAt(program, *call.companions[0]);
   EXPECT_EQ(by_x.kind, OpKind::kLayerNormGradientInput);
   for (int i = 0; i < 3; ++i) {
@@ -108,6 +108,51 @@ TEST(FindJointCalls, KnowTheirTensors) {
   const Program frozen = NormProgram(TrainedNorm({"scale", "shift"}));
   EXPECT_EQ(ValueOf(frozen, FindJointCalls(frozen).front(), 2), std::nullopt);
   EXPECT_EQ(ValueOf(frozen, FindJointCalls(frozen).front(), ResultOf(0)), std::nullopt);
+}
+
+// A block with a residual connection around a norm, between products. `softens`: the sum ends a chain of elementwise
+// ops.
+Graph ResidualBlock(bool softens) {
+  GraphBuilder builder;
+  const auto tensor = [&](const std::string& name, const Shape& shape) {
+    return builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name);
+  };
+  const OpId x = tensor("x", {4, 6, 5});
+  OpId h = builder.Add(OpKind::kMatmul, {x, tensor("w", {5, 5})}, {}, "h");
+  if (softens) h = builder.Add(OpKind::kSoftplus, {h}, {}, "soft");
+  const OpId sum = builder.Add(OpKind::kAdd, {x, h}, {}, "sum");
+  const OpId y = builder.Add(OpKind::kLayerNorm, {sum, tensor("scale", {5}), tensor("shift", {5})}, {}, "y");
+  const OpId z = builder.Add(OpKind::kMatmul, {y, tensor("v", {5, 5})}, {}, "z");
+  const OpId squares = builder.Add(OpKind::kSquare, {builder.Add(OpKind::kAdd, {sum, z}, {}, "out")}, {}, "squares");
+  builder.mutable_graph().loss =
+      builder.Add(OpKind::kReduceMean, {squares}, {{attribute::kAxes, std::vector<int64_t>{}}}, "mean");
+  absl::StatusOr<Graph> graph = Differentiate(std::move(builder).Build(), TestOptimizer());
+  CLEAVE_CHECK(graph.ok()) << graph.status();
+  return *std::move(graph);
+}
+
+TEST(FindJointCalls, ANormMakesTheSumBeforeItAndThatOfItsGradient) {
+  const auto calls = [](Precision precision, bool softens) {
+    std::vector<std::string> kinds = KindsOf(NormProgram(ApplyPrecision(ResidualBlock(softens), precision).graph));
+    std::sort(kinds.begin(), kinds.end());
+    return kinds;
+  };
+  using Calls = std::vector<std::string>;
+  EXPECT_EQ(calls(Precision::kF32, false), (Calls{"add layer_norm", absl::StrCat(kAllGradients, " add")}));
+  EXPECT_EQ(calls(Precision::kBf16, false), (Calls{"cast add layer_norm", absl::StrCat(kAllGradients, " add cast")}));
+  // One loop makes all that is added.
+  EXPECT_EQ(calls(Precision::kF32, true), (Calls{absl::StrCat(kAllGradients, " add")}));
+}
+
+TEST(Storage, SumsAroundANormLieOverTheirTerms) {
+  const Program program = NormProgram(ApplyPrecision(ResidualBlock(false), Precision::kBf16).graph);
+  const Fusion fusion = Fuse(program);
+  const Storage storage = PlanStorage(program, fusion);
+  const JointCall call = FindJointCalls(program).front();
+  ASSERT_EQ(ComputeAt(program, call.op).kind, OpKind::kLayerNormGradientScale);
+  EXPECT_TRUE(fusion.inside.contains(*ValueOf(program, call, ResultOf(0)))) << "the gradient without the other";
+  EXPECT_TRUE(storage.SameBuffer(*ValueOf(program, call, 3), *ValueOf(program, call, ResultOf(2))));
+  EXPECT_FALSE(storage.SameBuffer(*ValueOf(program, call, 0), *ValueOf(program, call, ResultOf(4))));
 }
 
 // An op that reads the same tensors but computes something else.

@@ -18,6 +18,9 @@ class PlacesOfPieces {
   // The steps that read the value, in order.
   const absl::InlinedVector<int, 4>& ReadersOf(ValueId value) const { return readers_[value]; }
 
+  // The step that writes the value; -1 for none.
+  int WriterOf(ValueId value) const { return writer_[value]; }
+
   // Whether both run in the same passes of a step.
   bool RunTogether(int a, int b) const;
 

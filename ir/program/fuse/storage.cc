@@ -64,8 +64,14 @@ class StoragePlanner {
       const FusedStage& fused = fusion_.stages[static_cast<size_t>(stage)];
       const bool loop = std::holds_alternative<FusedLoop>(fused.action);
       const auto* const joint = std::get_if<JointCall>(&fused.action);
-      const std::optional<Overwriting> overwriting = joint != nullptr ? OverwritingOf(program_, *joint) : std::nullopt;
       const StageSteps steps = StepsOf(fused);
+      std::set<int> overwritten;  // Tensors of a joint call.
+      if (joint != nullptr) {
+        for (const int step : steps) {
+          const std::vector<int> own = OverwrittenBy(program_, *joint, step);
+          overwritten.insert(own.begin(), own.end());
+        }
+      }
       for (int position = 0; position < static_cast<int>(steps.size()); ++position) {
         const Step& step = StepAt(steps[static_cast<size_t>(position)]);
         const StepValues reads = Reads(step);
@@ -81,7 +87,7 @@ class StoragePlanner {
           if (joint != nullptr) {
             const int tensor =
                 TensorOf(program_, *joint, steps[static_cast<size_t>(position)], static_cast<int>(input));
-            own_index = overwriting.has_value() && overwriting->tensor == tensor;
+            own_index = overwritten.count(tensor) > 0;
           }
           const bool literal = loop || TakesLiteral(step, input);
           readings_[reads[input]].push_back({stage, joint != nullptr ? 0 : position, own_index, literal});
@@ -296,8 +302,13 @@ class StoragePlanner {
     for (int stage = 0; stage < stage_count(); ++stage) {
       const FusedStage& fused = fusion_.stages[static_cast<size_t>(stage)];
       const bool is_loop = std::holds_alternative<FusedLoop>(fused.action);
+      const auto* const joint = std::get_if<JointCall>(&fused.action);
       const StageSteps steps = StepsOf(fused);
       for (int position = 0; position < static_cast<int>(steps.size()); ++position) {
+        if (joint != nullptr) {
+          WriteInPlace(*joint, steps[static_cast<size_t>(position)], stage, position);
+          continue;
+        }
         const Compute* const compute = ComputeOf(StepAt(steps[static_cast<size_t>(position)]));
         const bool is_sum = IsSumOfProduct(fused, position);
         if (compute == nullptr || (!is_loop && !is_sum && !DefinitionOf(compute->kind).overwrites.has_value()))
@@ -311,17 +322,28 @@ class StoragePlanner {
     }
   }
 
+  // The value of a joint call's step.
+  void WriteInPlace(const JointCall& call, int step, int stage, int position) {
+    const ValueId output = ComputeOf(StepAt(step))->output;
+    if (storage_.root[output] != output || bucketed_.contains(output)) return;
+    for (const int tensor : OverwrittenBy(program_, call, step)) {
+      const std::optional<ValueId> value = ValueOf(program_, call, tensor);
+      if (value.has_value() && Reuse(*value, output, stage, position)) return;
+    }
+  }
+
   // Puts `output` into the buffer of an input of step `i` whose last reading this is.
   bool ReuseInputOf(int i, ValueId output, int stage, int position) {
-    for (const ValueId input : ComputeOf(StepAt(i))->inputs) {
-      const std::optional<ValueId> root = storage_.root[input];
-      if (!root.has_value() || *root == output || permanent_.contains(*root) || bucketed_.contains(*root)) continue;
-      if (fusion_.written_by[*root] >= stage || SizeOf(*root) != SizeOf(output)) continue;
-      if (WrittenIn(*root, stage) || !DeadAfter(*root, stage, position)) continue;
-      Merge(output, *root);
-      return true;
-    }
-    return false;
+    return absl::c_any_of(ComputeOf(StepAt(i))->inputs,
+                          [&](ValueId input) { return Reuse(input, output, stage, position); });
+  }
+  bool Reuse(ValueId input, ValueId output, int stage, int position) {
+    const std::optional<ValueId> root = storage_.root[input];
+    if (!root.has_value() || *root == output || permanent_.contains(*root) || bucketed_.contains(*root)) return false;
+    if (fusion_.written_by[*root] >= stage || SizeOf(*root) != SizeOf(output)) return false;
+    if (WrittenIn(*root, stage) || !DeadAfter(*root, stage, position)) return false;
+    Merge(output, *root);
+    return true;
   }
 
   bool WrittenIn(ValueId root, int stage) const {

@@ -73,6 +73,19 @@ class Row {
     if constexpr (kHold) ForEachPack<Form>(columns, [&](int i, int64_t column) { held_[i] = Read(column); });
   }
 
+  // The sum of two rows, which is also written to `sum` if that is not null; `sum` may be one of them.
+  __device__ Row(ConstReals row, ConstReals added, float* sum, int64_t columns) : row_(row), added_(added) {
+    if (!kHold && sum == nullptr) return;
+    ForEachPack<Form>(columns, [&](int i, int64_t column) {
+      const Pack both = Read(column);
+      if constexpr (kHold) held_[i] = both;
+      if (sum != nullptr) Store(both, sum + column);
+    });
+    if (sum == nullptr) return;
+    row_ = sum;  // Each thread reads what it has written.
+    added_ = nullptr;
+  }
+
   __device__ Pack At(int i, int64_t column) const {
     if constexpr (kHold) {
       return held_[i];
@@ -82,9 +95,17 @@ class Row {
   }
 
  private:
-  __device__ Pack Read(int64_t column) const { return LoadReals<Form::kPack>(row_, column); }
+  __device__ Pack Read(int64_t column) const {
+    Pack read = LoadReals<Form::kPack>(row_, column);
+    if (added_.place() == nullptr) return read;
+    const Pack added = LoadReals<Form::kPack>(added_, column);
+#pragma unroll
+    for (int k = 0; k < Form::kPack; ++k) read[k] += added[k];
+    return read;
+  }
 
   ConstReals row_;
+  ConstReals added_ = nullptr;
   Pack held_[kHold ? Form::kHeld : 1];
 };
 

@@ -64,36 +64,47 @@ __global__ void LogSoftmaxGradientRows(ConstReals dy, ConstReals y, int64_t rows
 }
 
 struct Moments {
-  float mean;
+  float mean;               // Or 0 where it stays.
   float inverse_deviation;  // 1 / sqrt(variance + epsilon)
 };
 
 template <typename Form>
-__device__ Moments RowMoments(const Row<Form>& row, int64_t columns, float epsilon) {
+__device__ Moments RowMoments(const Row<Form>& row, int64_t columns, RowNorm norm) {
   const float count = static_cast<float>(columns);
-  float sum = 0.0f;
-  ForEachElement<Form>(
-      columns, [&](int64_t, float x) { sum += x; }, row);
-  const float mean = GroupReduce<Form::kThreads>(sum, Sum()) / count;
+  float mean = 0.0f;
+  if (norm.centered) {
+    float sum = 0.0f;
+    ForEachElement<Form>(
+        columns, [&](int64_t, float x) { sum += x; }, row);
+    mean = GroupReduce<Form::kThreads>(sum, Sum()) / count;
+  }
   float squares = 0.0f;
   ForEachElement<Form>(
       columns, [&](int64_t, float x) { squares += (x - mean) * (x - mean); }, row);
   squares = GroupReduce<Form::kThreads>(squares, Sum());
-  return {mean, 1.0f / std::sqrt(squares / count + epsilon)};
+  return {mean, 1.0f / std::sqrt(squares / count + norm.epsilon)};
 }
 
 template <typename Form>
-__global__ void LayerNormRows(ConstReals x, const float* __restrict__ scale, const float* __restrict__ shift,
-                              int64_t rows, int64_t columns, float epsilon, Reals y) {
+__global__ void LayerNormRows(ConstReals x, ConstReals added, const float* __restrict__ scale,
+                              const float* __restrict__ shift, int64_t rows, int64_t columns, RowNorm norm, float* sum,
+                              Reals y) {
   const Row<Form, false> scales(scale, columns);
   const Row<Form, false> shifts(shift, columns);
+  const bool has_terms = added.place() != nullptr;
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
-    const Row<Form> row(x + r * columns, columns);
-    const Moments moments = RowMoments(row, columns, epsilon);
-    const auto normal = [=](int64_t, float at, float by, float to) {
-      return (at - moments.mean) * moments.inverse_deviation * by + to;
+    const int64_t first = r * columns;
+    const Row<Form> row(x + first, has_terms ? added + first : added, sum != nullptr ? sum + first : sum, columns);
+    const Moments moments = RowMoments(row, columns, norm);
+    const auto scaled = [=](int64_t, float at, float by) {
+      return (at - moments.mean) * moments.inverse_deviation * by;
     };
-    WriteRow<Form>(columns, y + r * columns, normal, row, scales, shifts);
+    if (shift != nullptr) {
+      const auto normal = [=](int64_t column, float at, float by, float to) { return scaled(column, at, by) + to; };
+      WriteRow<Form>(columns, y + first, normal, row, scales, shifts);
+    } else {
+      WriteRow<Form>(columns, y + first, scaled, row, scales);
+    }
   }
 }
 
@@ -143,17 +154,20 @@ class ColumnSums {
 template <typename Form>
 constexpr int kBlocksAtOnce = Form::kThreads == 256 ? 4 : 1;
 
-// With n = (x - mean) / deviation and g = dy * scale: dx = (g - mean(g) - n mean(g n)) / deviation, unless it is null.
-// `sums` [2, part, column], which may be null, too: of dy n and of dy over the rows of each part. What is null is asked
-// here, and not a parameter of the template, so that the same instructions make the others.
+// With n = (x - mean) / deviation and g = dy * scale, (g - mean(g) - n mean(g n)) / deviation is the gradient by the
+// input; without mean(g) where the norm is not centered. It and `other`, unless that is null, are summed into dx and
+// `rounded`, of which either may be null. `sums` [2, part, column], which may be null, too: of dy n and of dy over the
+// rows of each part. What is null is asked here, and not a parameter of the template, so that the same instructions
+// make the others.
 template <typename Form>
 __global__ void __launch_bounds__(Form::kThreads, kBlocksAtOnce<Form>)
-    LayerNormGradientParts(ConstReals dy, ConstReals x, const float* __restrict__ scale, int64_t rows, int64_t columns,
-                           float epsilon, RowParts parts, Reals dx, float* __restrict__ sums) {
+    LayerNormGradientParts(ConstReals dy, ConstReals x, const float* __restrict__ scale, const float* other,
+                           int64_t rows, int64_t columns, RowNorm norm, RowParts parts, Reals dx, Reals rounded,
+                           float* __restrict__ sums) {
   using Pack = Vector<float, Form::kPack>;
   const Row<Form, false> scales(scale, columns);
   const float count = static_cast<float>(columns);
-  const bool has_input = dx.place() != nullptr;
+  const bool has_input = dx.place() != nullptr || rounded.place() != nullptr;
   const bool has_sums = sums != nullptr;
   const int64_t own_columns = has_sums ? columns : 0;
   for (int64_t part = Form::FirstRow(); part < parts.count; part += Form::RowStride()) {
@@ -170,7 +184,7 @@ __global__ void __launch_bounds__(Form::kThreads, kBlocksAtOnce<Form>)
       const int64_t next = min(r + 1, last);
       next_row = Row<Form>(x + next * columns, columns);
       next_by_result = Row<Form>(dy + next * columns, columns);
-      const Moments moments = RowMoments(row, columns, epsilon);
+      const Moments moments = RowMoments(row, columns, norm);
       const float mean = moments.mean;
       const float inverse = moments.inverse_deviation;
       TwoSums means = {0.0f, 0.0f};  // Of g and of g n.
@@ -180,9 +194,9 @@ __global__ void __launch_bounds__(Form::kThreads, kBlocksAtOnce<Form>)
         };
         ForEachElement<Form>(columns, add, row, by_result, scales);
         means = GroupReduce<Form::kThreads>(means, Sum());
-        means = {means.first / count, means.second / count};
+        means = {norm.centered ? means.first / count : 0.0f, means.second / count};
       }
-      // An element of dy is read here for the last time before dx is written, which may lie there.
+      // An element of dy and of `other` is read here for the last time before dx is written, which may lie there.
       ForEachPack<Form>(columns, [&](int i, int64_t column) {
         const Pack at = row.At(i, column);
         const Pack by = by_result.At(i, column);
@@ -202,7 +216,13 @@ __global__ void __launch_bounds__(Form::kThreads, kBlocksAtOnce<Form>)
         for (int k = 0; k < Form::kPack; ++k) {
           results[k] = (by[k] * scaled[k] - means.first - normal[k] * means.second) * inverse;
         }
-        StoreReals(results, dx + r * columns, column);
+        if (other != nullptr) {
+          const Pack more = Load<Form::kPack>(other + r * columns + column);
+#pragma unroll
+          for (int k = 0; k < Form::kPack; ++k) results[k] = more[k] + results[k];
+        }
+        if (dx.place() != nullptr) StoreReals(results, dx + r * columns, column);
+        if (rounded.place() != nullptr) StoreReals(results, rounded + r * columns, column);
       });
     }
     by_scale.Write(own_columns);
@@ -283,27 +303,27 @@ void LogSoftmaxGradient(ConstReals dy, ConstReals y, int64_t rows, int64_t colum
   });
 }
 
-void LayerNorm(ConstReals x, const float* scale, const float* shift, int64_t rows, int64_t columns, float epsilon,
-               Reals y) {
-  WithRowForm(columns, AreAligned(x, scale, shift, y), [=](auto form) {
+void LayerNorm(ConstReals x, ConstReals added, const float* scale, const float* shift, int64_t rows, int64_t columns,
+               RowNorm norm, float* sum, Reals y) {
+  WithRowForm(columns, AreAligned(x, added, scale, shift, sum, y), [=](auto form) {
     using Form = decltype(form);
-    Launch(LayerNormRows<Form>, Form::Shape(rows), x, scale, shift, rows, columns, epsilon, y);
+    Launch(LayerNormRows<Form>, Form::Shape(rows), x, added, scale, shift, rows, columns, norm, sum, y);
   });
 }
 
-void LayerNormGradient(ConstReals dy, ConstReals x, const float* scale, int64_t rows, int64_t columns, float epsilon,
-                       Reals dx, float* dscale, float* dshift) {
+void LayerNormGradient(ConstReals dy, ConstReals x, const float* scale, const float* other, int64_t rows,
+                       int64_t columns, RowNorm norm, Reals dx, Reals rounded, float* dscale, float* dshift) {
   const bool has_sums = dscale != nullptr || dshift != nullptr;
-  if (!has_sums && dx.place() == nullptr) return;
+  if (!has_sums && dx.place() == nullptr && rounded.place() == nullptr) return;
   const RowParts parts = PartsOfRows(rows, columns);
   ScratchLayout layout;
   const int64_t sums_at = layout.Add<float>(has_sums ? 2 * parts.count * columns : 0);
   const ScratchMemory scratch(layout);
   float* const sums = scratch.At<float>(sums_at);
-  WithBlockForm(columns, AreAligned(dy, x, scale, dx), [=](auto form) {
+  WithBlockForm(columns, AreAligned(dy, x, scale, other, dx, rounded), [=](auto form) {
     using Form = decltype(form);
-    Launch(LayerNormGradientParts<Form>, Form::Shape(parts.count), dy, x, scale, rows, columns, epsilon, parts, dx,
-           has_sums ? sums : nullptr);
+    Launch(LayerNormGradientParts<Form>, Form::Shape(parts.count), dy, x, scale, other, rows, columns, norm, parts, dx,
+           rounded, has_sums ? sums : nullptr);
   });
   if (!has_sums) return;
   const int64_t blocks = 2 * ((columns + kWarp - 1) / kWarp);
