@@ -233,7 +233,7 @@ std::vector<KernelCall> NormCall(const CallSite& site) {
   const Norm norm = NormOf(site.attributes);
   return {{"LayerNorm",
            {FirstPointer{{kFirstSource, kFirstTerm, 0}}, FirstPointer{{kSecondSource, kSecondTerm}}, Pointer{1},
-            FirstPointer{{2}}, site.Rows(0), site.Columns(0),
+            site.inputs.size() > 2 ? CallArgument(Pointer{2}) : CallArgument(NoTensor()), site.Rows(0), site.Columns(0),
             BracedList{{{FloatNumber{norm.epsilon}}, {norm.centered}}}, Pointer{ResultOf(0)}, Pointer{kResult}}}};
 }
 

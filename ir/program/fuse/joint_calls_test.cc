@@ -139,7 +139,8 @@ TEST(FindJointCalls, ANormMakesTheSumBeforeItAndThatOfItsGradient) {
   };
   using Calls = std::vector<std::string>;
   EXPECT_EQ(calls(Precision::kF32, false), (Calls{"add layer_norm", absl::StrCat(kAllGradients, " add")}));
-  EXPECT_EQ(calls(Precision::kBf16, false), (Calls{"cast add layer_norm", absl::StrCat(kAllGradients, " add cast")}));
+  // Beside a product a parameter is in bf16, and so is their sum, which the call does not round.
+  EXPECT_EQ(calls(Precision::kBf16, false), (Calls{absl::StrCat(kAllGradients, " add cast")}));
   // One loop makes all that is added.
   EXPECT_EQ(calls(Precision::kF32, true), (Calls{absl::StrCat(kAllGradients, " add")}));
 }
