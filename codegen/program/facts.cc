@@ -35,7 +35,8 @@ bool DependsOnStep(const ir::Program& program) {
     return compute != nullptr && compute->attributes.Has(ir::attribute::kRate) &&
            compute->attributes.Get(ir::attribute::kRate) > 0;
   };
-  return HasOp(program, {ir::OpKind::kDropout, ir::OpKind::kWhileTraining, ir::OpKind::kTotal}) ||
+  return HasOp(program, {ir::OpKind::kDropout, ir::OpKind::kNormal, ir::OpKind::kUniform, ir::OpKind::kWhileTraining,
+                         ir::OpKind::kTotal}) ||
          std::any_of(program.steps.begin(), program.steps.end(), drops);
 }
 

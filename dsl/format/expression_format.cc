@@ -12,7 +12,7 @@ namespace cleave::dsl {
 namespace {
 
 // How tightly an expression binds; a child that binds less than its place needs is put in parentheses.
-enum Binding { kDisjunction = 1, kConjunction, kComparison, kSum, kProduct, kPrefix, kSuffix };
+enum Binding { kDisjunction = 1, kConjunction, kComparison, kSum, kProduct, kPrefix, kPower, kSuffix };
 
 Binding BindingOf(syntax::BinaryOperator op) {
   switch (op) {
@@ -23,6 +23,8 @@ Binding BindingOf(syntax::BinaryOperator op) {
     case syntax::BinaryOperator::kDivide:
     case syntax::BinaryOperator::kRemainder:
       return kProduct;
+    case syntax::BinaryOperator::kPower:
+      return kPower;
     case syntax::BinaryOperator::kEqual:
     case syntax::BinaryOperator::kNotEqual:
     case syntax::BinaryOperator::kLess:
@@ -91,8 +93,9 @@ std::string FormatArguments(const std::vector<syntax::Argument>& arguments, bool
 
 std::string FormatBinary(const syntax::Binary& binary, Place place) {
   const Binding binding = BindingOf(binary.op);
-  const Binding left = binding == kComparison ? kSum : binding;
-  const Binding right = static_cast<Binding>(binding + 1);
+  // A power is right associative, and a sign may stand in front of its exponent.
+  const Binding left = binding == kComparison ? kSum : binding == kPower ? kSuffix : binding;
+  const Binding right = binding == kPower ? kPrefix : static_cast<Binding>(binding + 1);
   const absl::string_view op = syntax::OperatorText(binary.op);
   const std::string flat = absl::StrCat(FormatBinding(*binary.left, left, kOneLine), " ", op, " ",
                                         FormatBinding(*binary.right, right, kOneLine));
@@ -108,7 +111,7 @@ std::string FormatBinary(const syntax::Binary& binary, Place place) {
 std::string FormatSubscript(const syntax::Subscript& subscript) {
   const syntax::Expression* begin = subscript.begin ? &**subscript.begin : nullptr;
   if (!subscript.is_range) return FormatExpression(*begin, kOneLine);
-  return FormatRange(begin, subscript.end ? &**subscript.end : nullptr);
+  return FormatRange(begin, subscript.end ? &**subscript.end : nullptr, subscript.step ? &**subscript.step : nullptr);
 }
 
 std::string FormatAttributed(const syntax::Attributed& attributed, Place place) {
@@ -145,14 +148,16 @@ int ColumnAfter(const std::string& text, int column) {
   return static_cast<int>(text.size() - newline - 1);
 }
 
-std::string FormatRange(const syntax::Expression* begin, const syntax::Expression* end) {
+std::string FormatRange(const syntax::Expression* begin, const syntax::Expression* end,
+                        const syntax::Expression* step) {
   const auto is_simple = [](const syntax::Expression* part) { return part == nullptr || BindingOf(*part) >= kSuffix; };
-  const bool is_tight = is_simple(begin) && is_simple(end);
+  const bool is_tight = is_simple(begin) && is_simple(end) && is_simple(step);
   std::string text;
   if (begin != nullptr) absl::StrAppend(&text, FormatExpression(*begin, kOneLine), is_tight ? "" : " ");
   absl::StrAppend(&text, "..");
   if (end != nullptr) absl::StrAppend(&text, is_tight ? "" : " ", FormatExpression(*end, kOneLine));
-  return text;
+  if (step == nullptr) return text;
+  return absl::StrCat(text, is_tight ? ".." : " .. ", FormatExpression(*step, kOneLine));
 }
 
 std::string FormatExpression(const syntax::Expression& expression, Place place) {

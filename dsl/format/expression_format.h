@@ -43,7 +43,8 @@ std::string FormatResults(const std::vector<syntax::Type>& results, Place place)
 std::string FormatNames(const std::vector<syntax::Identifier>& names, Place place);
 
 // `0..depth`, `rank * n .. (rank + 1) * n`, `..`: either end may be null. On one line.
-std::string FormatRange(const syntax::Expression* begin, const syntax::Expression* end);
+std::string FormatRange(const syntax::Expression* begin, const syntax::Expression* end,
+                        const syntax::Expression* step = nullptr);
 
 }  // namespace cleave::dsl
 

@@ -258,8 +258,9 @@ class Formatter {
           emit(absl::StrCat("update ", update.name.text, " = "), update.value, ";");
         },
         [&](const syntax::For& loop) {
-          const std::string head =
-              absl::StrCat("for ", loop.variable.text, " in ", FormatRange(&loop.begin, &loop.end));
+          const std::string head = absl::StrCat(
+              "for ", loop.variable.text, " in ",
+              loop.end ? FormatRange(&loop.begin, &*loop.end) : FormatExpression(loop.begin, {.one_line = true}));
           FormatBody(span, head, loop.body_begin, loop.body, next);
         },
         [&](const syntax::If& choice) { FormatConditional(span, choice, next); },

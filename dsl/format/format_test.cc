@@ -68,6 +68,7 @@ TEST(FormatTest, Statements) {
   CheckStatement("x=y;", "x = y;");
   CheckStatement("(h,c)=(c,h);", "(h, c) = (c, h);");
   CheckStatement("for i in 0..depth{}", "for i in 0..depth {}");
+  CheckStatement("for w in(96,192){}", "for w in (96, 192) {}");
   CheckStatement("if a{x=y;}", "if a {\n        x = y;\n    }");
   CheckStatement("if a{}", "if a {}");
   CheckStatement("if a&&!b{x=y;}else if c{}else{x=z;}",
@@ -106,6 +107,11 @@ TEST(FormatTest, Expressions) {
   check("x[a..b,c..,..d]", "x[a..b, c.., ..d]");
   check("x[rank*n..(rank+1)*n]", "x[rank * n .. (rank + 1) * n]");
   check("x[a+1..]", "x[a + 1 ..]");
+  check("x[0 .. 8 .. 2,.. .. 3]", "x[0..8..2, ....3]");
+  check("x[a+1..b..2]", "x[a + 1 .. b .. 2]");
+  check("a**-b", "a ** -b");
+  check("(-a)**(b**c)", "(-a) ** b ** c");
+  check("(a**b)**c", "(a ** b) ** c");
   check("(a,)", "(a,)");
   check("(a,b,)", "(a, b)");
   check("(n=a)", "(n = a)");

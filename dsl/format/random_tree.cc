@@ -112,7 +112,7 @@ class TreeGenerator {
         if (Chance(40)) return Make(syntax::Not{.operand = Operand(inner)});
         return Make(syntax::Negate{.operand = Operand(inner)});
       case 1:
-        return Make(syntax::Binary{.op = static_cast<syntax::BinaryOperator>(Below(13)),
+        return Make(syntax::Binary{.op = static_cast<syntax::BinaryOperator>(Below(14)),
                                    .operator_span = {},
                                    .left = Operand(inner),
                                    .right = Operand(inner)});
@@ -158,9 +158,11 @@ class TreeGenerator {
   }
 
   syntax::Subscript Subscript(int depth) {
-    syntax::Subscript subscript{.span = {}, .is_range = Chance(60), .begin = std::nullopt, .end = std::nullopt};
+    syntax::Subscript subscript{
+        .span = {}, .is_range = Chance(60), .begin = std::nullopt, .end = std::nullopt, .step = std::nullopt};
     if (!subscript.is_range || Chance(60)) subscript.begin = Operand(depth);
     if (subscript.is_range && Chance(60)) subscript.end = Operand(depth);
+    if (subscript.is_range && Chance(30)) subscript.step = Operand(depth);
     return subscript;
   }
 
@@ -256,8 +258,13 @@ class TreeGenerator {
       case 3:
         if (depth > 0) {
           if (Chance(50)) return If(depth);
-          return syntax::For{
-              .variable = Identifier(), .begin = Value(2), .end = Value(2), .body = Body(depth - 1), .body_begin = {}};
+          syntax::For loop{.variable = Identifier(),
+                           .begin = Value(2),
+                           .end = std::nullopt,
+                           .body = Body(depth - 1),
+                           .body_begin = {}};
+          if (Chance(70)) loop.end = Value(2);
+          return loop;
         }
         return syntax::Loss{.value = Value(4)};
       case 4:

@@ -1,7 +1,7 @@
 // The grammar of `.model` files (docs/language.md is its reference).
 //
 // Reading guide. A file is a list of items; bodies are lists of statements; an expression climbs from `||` over `&&`,
-// comparison, sum, product, prefix and suffix to primary. Chains (`a + b + c`, `f(x)(y)`, `- - x`, `else if`) are loops, not
+// comparison, sum, product, prefix, power and suffix to primary. Chains (`a + b + c`, `f(x)(y)`, `- - x`, `else if`) are loops, not
 // recursion, so only brackets and blocks nest, and dsl/parse bounds those before the parser runs.
 //
 // Words. Only `fn let mut for if else return true false` are reserved. The other words of the language stand in `name` too, and
@@ -85,7 +85,8 @@ nameTuple : LPAREN elementName ( COMMA elementName )+ COMMA? RPAREN ;
 
 elementName : name | WILDCARD ;
 
-forLoop : FOR name IN expression RANGE expression block ;
+// Over whole numbers, or over the elements of a tuple.
+forLoop : FOR name IN expression ( RANGE expression )? block ;
 
 conditional : IF expression block ( ELSE IF expression block )* ( ELSE block )? ;
 
@@ -122,9 +123,12 @@ sum : product ( ( PLUS | MINUS ) product )* ;
 
 product : prefixed ( ( STAR | SLASH | PERCENT ) prefixed )* ;
 
-prefixed : prefix* suffixed ;
+prefixed : prefix* power ;
 
 prefix : MINUS | NOT | attribute ;
+
+// `-x ** 2` is -(x ** 2), and `2 ** -n` and `a ** b ** c` are 2 ** (-n) and a ** (b ** c).
+power : suffixed ( POWER prefixed )? ;
 
 suffixed : primary suffix* ;
 
@@ -134,8 +138,8 @@ suffix
     ;
 
 subscript
-    : RANGE expression?
-    | expression ( RANGE expression? )?
+    : RANGE expression? ( RANGE expression )?
+    | expression ( RANGE expression? ( RANGE expression )? )?
     ;
 
 primary
@@ -235,6 +239,7 @@ GREATER : '>' ;
 ASSIGN : '=' ;
 PLUS : '+' ;
 MINUS : '-' ;
+POWER : '**' ;
 STAR : '*' ;
 SLASH : '/' ;
 PERCENT : '%' ;

@@ -25,6 +25,8 @@ syntax::BinaryOperator OperatorOf(size_t type) {
       return syntax::BinaryOperator::kDivide;
     case CleaveParser::PERCENT:
       return syntax::BinaryOperator::kRemainder;
+    case CleaveParser::POWER:
+      return syntax::BinaryOperator::kPower;
     case CleaveParser::EQUAL:
       return syntax::BinaryOperator::kEqual;
     case CleaveParser::NOT_EQUAL:
@@ -176,7 +178,7 @@ ExpressionBuilder::Sized ExpressionBuilder::BuildProduct(Parser::ProductContext&
 
 ExpressionBuilder::Sized ExpressionBuilder::BuildPrefixed(Parser::PrefixedContext& context) {
   const std::vector<Parser::PrefixContext*> prefixes = context.prefix();
-  Sized value = BuildSuffixed(*context.suffixed());
+  Sized value = BuildPower(*context.power());
   const Token& last = *context.getStop();
   int depth = value.depth;
   std::vector<syntax::Attribute> attributes;  // Of a run of attributes, innermost first.
@@ -201,6 +203,12 @@ ExpressionBuilder::Sized ExpressionBuilder::BuildPrefixed(Parser::PrefixedContex
   return value;
 }
 
+ExpressionBuilder::Sized ExpressionBuilder::BuildPower(Parser::PowerContext& context) {
+  Sized base = BuildSuffixed(*context.suffixed());
+  if (context.prefixed() == nullptr) return base;
+  return MakeBinary(std::move(base), *context.POWER()->getSymbol(), BuildPrefixed(*context.prefixed()));
+}
+
 ExpressionBuilder::Sized ExpressionBuilder::BuildSuffixed(Parser::SuffixedContext& context) {
   Sized value = BuildPrimary(*context.primary());
   for (Parser::SuffixContext* suffix : context.suffix()) value = BuildSuffix(std::move(value), *suffix);
@@ -222,15 +230,21 @@ ExpressionBuilder::Sized ExpressionBuilder::BuildSuffix(Sized base, Parser::Suff
 
 syntax::Subscript ExpressionBuilder::BuildSubscript(Parser::SubscriptContext& context, int& depth) {
   syntax::Subscript subscript{.span = places_.SpanOf(*context.getStart(), *context.getStop()),
-                              .is_range = context.RANGE() != nullptr,
+                              .is_range = !context.RANGE().empty(),
                               .begin = std::nullopt,
-                              .end = std::nullopt};
-  const bool has_begin = context.getStart()->getType() != Parser::RANGE;
-  std::vector<Parser::ExpressionContext*> parts = context.expression();
-  for (size_t i = 0; i < parts.size(); ++i) {
-    Sized part = BuildExpression(*parts[i]);
+                              .end = std::nullopt,
+                              .step = std::nullopt};
+  std::optional<syntax::Box<syntax::Expression>>* const places[] = {&subscript.begin, &subscript.end, &subscript.step};
+  size_t place = 0;  // Behind so many `..`.
+  for (antlr4::tree::ParseTree* child : context.children) {
+    auto* const expression = dynamic_cast<Parser::ExpressionContext*>(child);
+    if (expression == nullptr) {
+      ++place;
+      continue;
+    }
+    Sized part = BuildExpression(*expression);
     depth = std::max(depth, part.depth);
-    (i == 0 && has_begin ? subscript.begin : subscript.end) = std::move(part.expression);
+    *places[place] = std::move(part.expression);
   }
   return subscript;
 }

@@ -55,6 +55,7 @@ class ExpressionBuilder {
   Sized BuildSum(Parser::SumContext& context);
   Sized BuildProduct(Parser::ProductContext& context);
   Sized BuildPrefixed(Parser::PrefixedContext& context);
+  Sized BuildPower(Parser::PowerContext& context);
   Sized BuildSuffixed(Parser::SuffixedContext& context);
   Sized BuildSuffix(Sized base, Parser::SuffixContext& context);
   Sized BuildPrimary(Parser::PrimaryContext& context);

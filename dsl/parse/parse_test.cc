@@ -84,6 +84,7 @@ TEST(ParseTest, Statements) {
   CheckStatement("#[replicate] (h, c) = f(h);", "#replicate assign (tuple h c) = (call f h)");
   CheckStatement("for i in 0..depth { x = i; }", "for i in 0 .. depth\n    assign x = i");
   CheckStatement("for i in n - 1..n { }", "for i in (- n 1) .. n");
+  CheckStatement("for w in (96, 192) { }", "for w in (tuple 96 192)");
   CheckStatement("if a { x = 1; }", "if a\n    assign x = 1");
   CheckStatement("if a == b { } else { return x; }", "if (== a b)\n  else\n    return x");
   CheckStatement("if a { } else if !b { x = 1; } else if c { } else { }",
@@ -117,6 +118,8 @@ TEST(ParseTest, Operators) {
   CheckExpression("a / b % c", "(% (/ a b) c)");
   CheckExpression("a - (b - c)", "(- a (- b c))");
   CheckExpression("-a * b", "(* (- a) b)");
+  CheckExpression("-a ** b ** -c * d", "(* (- (** a (** b (- c)))) d)");
+  CheckExpression("x[a..b..2, ..b..c, ....c]", "(index x (range a b 2) (range .. b c) (range .. .. c))");
   CheckExpression("--a", "(- (- a))");
   CheckExpression("-f(x)[0]", "(- (index (call f x) 0))");
   CheckExpression("a + 1 == b", "(== (+ a 1) b)");

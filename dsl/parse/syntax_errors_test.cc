@@ -324,7 +324,6 @@ TEST(SyntaxErrorsTest, ForLoops) {
   CheckErrors(R"(fn f() {
     for i 0..3 {}
     for in 0..3 {}
-    for i in 3 {}
     for i in 0.. {}
 }
 )",
@@ -341,16 +340,10 @@ error[E0101]: expected `in` after `in`
  3 |     for in 0..3 {}
    |            ^ found `0`
 
-error[E0101]: expected `..` after `3`
-  --> test.model:4:16
-   |
- 4 |     for i in 3 {}
-   |                ^ found `{`
-
 error[E0101]: expected an expression after `..`
-  --> test.model:5:18
+  --> test.model:4:18
    |
- 5 |     for i in 0.. {}
+ 4 |     for i in 0.. {}
    |                  ^ found `{`
 )");
 }

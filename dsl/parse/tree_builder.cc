@@ -191,9 +191,12 @@ syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext
   }
   if (auto* loop = context.forLoop()) {
     const std::vector<Parser::ExpressionContext*> ends = loop->expression();
+    syntax::Expression begin = BuildExpression(ends[0]);
+    std::optional<syntax::Expression> end;
+    if (ends.size() > 1) end = BuildExpression(ends[1]);
     return syntax::For{.variable = expressions_.BuildIdentifier(*loop->name()),
-                       .begin = BuildExpression(ends[0]),
-                       .end = BuildExpression(ends[1]),
+                       .begin = std::move(begin),
+                       .end = std::move(end),
                        .body = BuildBlock(*loop->block()),
                        .body_begin = SpanOf(loop->block()->LBRACE())};
   }

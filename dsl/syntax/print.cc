@@ -31,7 +31,8 @@ std::string PrintAttributes(const std::vector<Attribute>& attributes) {
 std::string PrintSubscript(const Subscript& subscript) {
   if (!subscript.is_range) return PrintTree(**subscript.begin);
   return absl::StrCat("(range ", subscript.begin ? PrintTree(**subscript.begin) : "..", " ",
-                      subscript.end ? PrintTree(**subscript.end) : "..", ")");
+                      subscript.end ? PrintTree(**subscript.end) : "..",
+                      subscript.step ? absl::StrCat(" ", PrintTree(**subscript.step)) : "", ")");
 }
 
 // Collects lines at the current depth.
@@ -141,7 +142,8 @@ class TreePrinter {
         },
         [&](const Update& update) { Line(attributes, "update ", update.name.text, " = ", PrintTree(update.value)); },
         [&](const For& loop) {
-          Line(attributes, "for ", loop.variable.text, " in ", PrintTree(loop.begin), " .. ", PrintTree(loop.end));
+          Line(attributes, "for ", loop.variable.text, " in ", PrintTree(loop.begin),
+               loop.end ? absl::StrCat(" .. ", PrintTree(*loop.end)) : "");
           PrintBody(loop.body);
         },
         [&](const If& choice) {
@@ -182,6 +184,8 @@ absl::string_view OperatorText(BinaryOperator op) {
       return "/";
     case BinaryOperator::kRemainder:
       return "%";
+    case BinaryOperator::kPower:
+      return "**";
     case BinaryOperator::kEqual:
       return "==";
     case BinaryOperator::kNotEqual:

@@ -118,6 +118,7 @@ enum class BinaryOperator {
   kMultiply,
   kDivide,
   kRemainder,
+  kPower,
   kEqual,
   kNotEqual,
   kLess,
@@ -128,7 +129,7 @@ enum class BinaryOperator {
   kOr,
 };
 
-// `a + b`. Arithmetic, `&&` and `||` are left associative; comparisons do not chain.
+// `a + b`. Arithmetic, `&&` and `||` are left associative, but for `**`; comparisons do not chain.
 struct Binary {
   BinaryOperator op = BinaryOperator::kAdd;
   Span operator_span;
@@ -163,6 +164,7 @@ struct Subscript {
   bool is_range = false;
   std::optional<Box<Expression>> begin;  // The index itself unless is_range.
   std::optional<Box<Expression>> end;    // Only of a range.
+  std::optional<Box<Expression>> step;   // Only of a range: `0..8..2`.
 
   bool operator==(const Subscript&) const = default;
 };
@@ -302,8 +304,8 @@ struct Update {
 // `for i in 0..depth { … }`: i takes the values begin, …, end - 1.
 struct For {
   Identifier variable;
-  Expression begin;
-  Expression end;
+  Expression begin;               // The tuple itself where there is no end.
+  std::optional<Expression> end;  // Absent over the elements of a tuple.
   std::vector<Statement> body;
   Span body_begin;  // The opening brace.
 

@@ -60,8 +60,10 @@ Signature SignatureOf(const ir::OpDefinition& op) {
   Signature signature{.callee = op.name()};
   for (const OpArgument& argument : op.signature) {
     if (argument.internal) continue;
-    std::string text =
-        absl::StrCat(argument.name, ": ", KindText(argument.kind), argument.takes_number ? " or number" : "");
+    std::string text = absl::StrCat(argument.name, ": ", KindText(argument.kind),
+                                    argument.takes_number  ? " or number"
+                                    : argument.takes_shape ? " or (int, …)"
+                                                           : "");
     if (argument.default_value) absl::StrAppend(&text, " = ", DefaultText(*argument.default_value));
     const bool required = !argument.default_value && argument.kind != ir::ArgumentKind::kOptionalTensor;
     signature.arguments.push_back({argument.name, std::move(text), required});

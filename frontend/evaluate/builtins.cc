@@ -1,5 +1,6 @@
 #include "frontend/evaluate/builtins.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,34 @@ Value Floor(const CallSite& site, const Context& context) {
   context.reporter.Report(Error(Code::kE0204, "`floor` takes a number")
                               .At(argument.span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
   return Value{Poison()};
+}
+
+Value Int(const CallSite& site, const Context& context) {
+  const auto& [call, span, frame] = site;
+  static const Signature kSignature{.callee = "int", .arguments = {{"x", "x: float", true}}};
+  const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
+  if (!matched) return Value{Poison()};
+  const dsl::syntax::Expression& argument = *(*matched)[0]->value;
+  const Value given = context.demands.Settled(context.Evaluate(argument, frame));
+  const auto whole = [&](const Value& value) {
+    if (value.is_poison() || value.is_int()) return value;
+    if (!value.is_number()) {
+      Diagnostic error = Error(Code::kE0204, "`int` takes a number")
+                             .At(argument.span, absl::StrCat("this is ", DescribeType(value, context.graph())));
+      if (value.is_tensor()) error.help.push_back("of a tensor: `cast(x, i32)`");
+      context.reporter.Report(std::move(error));
+      return Value{Poison()};
+    }
+    constexpr double kMost = 9007199254740992;  // 2^53, up to which a float has all whole numbers.
+    const double number = std::trunc(value.as_number());
+    if (std::abs(number) <= kMost) return Value{static_cast<int64_t>(number)};
+    context.reporter.Report(Error(Code::kE0208, "`int` of a number beyond 2^53, where not all are whole")
+                                .At(argument.span, absl::StrCat("this is ", ValueText(value, context.graph()))));
+    return Value{Poison()};
+  };
+  if (!given.is_per_rank()) return whole(given);
+  return RankByRank({given}, context.graph(), context.reporter,
+                    [&](const std::vector<Value>& of_rank) { return whole(of_rank[0]); });
 }
 
 Value Choose(const CallSite& site, const FunctionTable& functions, const Context& context) {

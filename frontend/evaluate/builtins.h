@@ -1,5 +1,5 @@
 // Words that look like calls of a function, but are neither functions nor ops: `choose`, `shape`, `ndim`, `floor`,
-// `assert`.
+// `int`, `assert`.
 #ifndef CLEAVE_FRONTEND_EVALUATE_BUILTINS_H_
 #define CLEAVE_FRONTEND_EVALUATE_BUILTINS_H_
 
@@ -17,6 +17,9 @@ Value Choose(const CallSite& site, const FunctionTable& functions, const Context
 
 // `floor(step / 30)`: the largest whole number that is not above a number.
 Value Floor(const CallSite& site, const Context& context);
+
+// `int(1.5 * width)`: a number without its fraction.
+Value Int(const CallSite& site, const Context& context);
 
 // `reshape(y, shape(x))`: the sizes of a tensor's dimensions as a tuple. `callee`: what the function is called.
 Value ShapeOf(const CallSite& site, const Context& context, const std::string& callee = "shape");

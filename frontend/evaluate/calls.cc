@@ -37,6 +37,7 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
     return CallPrimitive(*primitive, site, pieces.model, pieces.vmap.is_mapped(), pieces.messages, context);
   if (name->text == "choose") return Choose(site, pieces.functions, context);
   if (name->text == "floor") return Floor(site, context);
+  if (name->text == "int") return Int(site, context);
   if (name->text == "shape") return ShapeOf(site, context);
   if (name->text == "ndim") return DimensionCount(site, context);
   if (name->text == "sample_mask")

@@ -29,8 +29,9 @@ bool IsTensorKind(ir::ArgumentKind kind) {
   return false;
 }
 
-absl::string_view Expected(ir::ArgumentKind kind) {
-  switch (kind) {
+absl::string_view Expected(const ::cleave::ir::Argument& formal) {
+  if (formal.takes_shape) return "a tuple of ints, or a tensor";
+  switch (formal.kind) {
     case ir::ArgumentKind::kTensor:
     case ir::ArgumentKind::kOptionalTensor:
     case ir::ArgumentKind::kTensors:
@@ -130,6 +131,21 @@ const ir::OpDefinition& TakeNumbers(const ir::OpDefinition& op, absl::Span<const
   return op;
 }
 
+// Sizes that stand for a tensor become zeros of this shape. False after a mistake, which has been reported.
+bool TakeShapes(const ir::OpDefinition& op, absl::Span<const dsl::syntax::Argument* const> matched,
+                ArgumentValues& values, const Origin& origin, const Context& context) {
+  for (size_t i = 0; i < op.signature.size(); ++i) {
+    if (!op.signature[i].takes_shape || matched[i] == nullptr) continue;
+    Value& value = values[matched[i]];
+    const std::optional<std::vector<int64_t>> sizes = ToInts(context.demands.Settled(value));
+    if (!sizes.has_value()) continue;
+    const ir::OpId zero = context.ops.AddConstant(ir::DType::kF32, 0, origin);
+    value = context.ops.AddOp(ir::OpKind::kBroadcastTo, {{nullptr, zero}}, {{ir::attribute::kShape, *sizes}}, origin);
+    if (value.is_poison()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& pieces) {
@@ -155,6 +171,7 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
   }
   pieces.regions.Enter(call, frame.naming.path, *matched, values);
   const int first = context.ops.size();
+  if (!TakeShapes(called, *matched, values, frame.At(span), context)) return Value{Poison()};
   const ir::OpDefinition& op = TakeNumbers(called, *matched, values, frame.At(span), context.ops);
 
   const auto wrong = [&](const ::cleave::ir::Argument& formal, const dsl::syntax::Expression& expression,
@@ -166,10 +183,10 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
           site.frame.scope, context.graph()));
       return;
     }
-    context.reporter.Report(Error(Code::kE0204, absl::StrCat("argument `", formal.name, "` of `", op.name(), "` is ",
-                                                             Expected(formal.kind)))
-                                .At(expression.span, absl::StrCat("this is ", DescribeType(value, context.graph())))
-                                .Note(absl::StrCat("the signature is `", signature.ToString(), "`")));
+    context.reporter.Report(
+        Error(Code::kE0204, absl::StrCat("argument `", formal.name, "` of `", op.name(), "` is ", Expected(formal)))
+            .At(expression.span, absl::StrCat("this is ", DescribeType(value, context.graph())))
+            .Note(absl::StrCat("the signature is `", signature.ToString(), "`")));
   };
   std::vector<Operand> operands;
   ir::Attributes::Values attributes;

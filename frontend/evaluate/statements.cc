@@ -207,14 +207,33 @@ void RunFor(const dsl::syntax::For& loop, const dsl::syntax::Statement& statemen
     }
     return std::nullopt;
   };
-  const std::optional<int64_t> begin = bound(loop.begin);
-  const std::optional<int64_t> end = bound(loop.end);
-  if (!begin || !end) return;
-  for (int64_t i = *begin; i < *end; ++i) {
+  // The elements of a tuple, or else the numbers of a range. A pass is called by its number in both.
+  std::vector<Value> elements;
+  int64_t begin = 0, end = 0;
+  if (loop.end) {
+    const std::optional<int64_t> first = bound(loop.begin);
+    const std::optional<int64_t> last = bound(*loop.end);
+    if (!first || !last) return;
+    begin = *first;
+    end = *last;
+  } else {
+    Value tuple = context.demands.Settled(context.Evaluate(loop.begin, frame));
+    if (tuple.is_poison()) return;
+    if (!tuple.is_tuple()) {
+      context.reporter.Report(Error(Code::kE0204, "a loop goes over a range or a tuple")
+                                  .At(loop.begin.span, absl::StrCat("this is ", DescribeType(tuple, context.graph())))
+                                  .Help("`for i in 0..n { … }`, or `for width in (96, 192) { … }`"));
+      return;
+    }
+    elements = std::get<TupleValue>(std::move(tuple.kind)).elements;
+    end = static_cast<int64_t>(elements.size());
+  }
+  for (int64_t i = begin; i < end; ++i) {
     if (pieces.budget.Exhausted(loop.begin.span)) return;
     frame.loop_indices.push_back(i);
     frame.scope.Push();
-    frame.scope.Define({loop.variable.text, loop.variable.span, BindingKind::kLoopVariable, false, true, Value{i}});
+    frame.scope.Define({loop.variable.text, loop.variable.span, BindingKind::kLoopVariable, false, true,
+                        loop.end ? Value{i} : elements[static_cast<size_t>(i)]});
     const std::vector<BlockDemand> demands =
         ReadBlockAttributes(statement.attributes, context.IntsOf(frame), context.reporter);
     const int first = context.ops.size();

@@ -135,6 +135,22 @@ TEST(StatementsTest, Loops) {
   CheckBody("#[region()] for i in 0..1 { let _z = x; }", "E0305: `#[region]` has no meaning on a loop");
 }
 
+TEST(StatementsTest, LoopsOverTuples) {
+  CheckBody("let mut y = x; for s in (3, 0.5) { y = y * s; } print(y);",
+            "y.0.scale(x): f32[8, 6]\ny.1.scale(y.0.scale): f32[8, 6]\nprint y.1.scale");
+  CheckBody("for _s in () { let _z = undefined; }", "");
+  CheckBody("for z in (x, relu(x)) { print(z); }", "relu(x): f32[8, 6]\nprint x\nprint relu");
+  CheckBody("for i in 3 { let _z = x; }", "E0204: a loop goes over a range or a tuple");
+  CheckBody("for i in x { let _z = x; }", "E0204: a loop goes over a range or a tuple");
+}
+
+TEST(StatementsTest, WholeNumbers) {
+  CheckBody("for i in 0..int(1.9) { print(x); }", "print x");
+  CheckBody("for i in int(-1.9)..0 { print(x); }", "print x");
+  CheckBody("let _y = int(x);", "E0204: `int` takes a number");
+  CheckBody("let _y = int(1e300);", "E0208: `int` of a number beyond 2^53, where not all are whole");
+}
+
 TEST(StatementsTest, ConditionsChooseABranch) {
   const auto chosen = [](const std::string& condition) {
     return "let mut y = x; if " + condition +

@@ -66,7 +66,7 @@ void ForEachExpression(absl::Span<const dsl::syntax::Statement> body, Parts part
         },
         [&](const dsl::syntax::For& loop) {
           ForEachExpression(loop.begin, visit);
-          ForEachExpression(loop.end, visit);
+          if (loop.end) ForEachExpression(*loop.end, visit);
           ForEachExpression(loop.body, parts, visit);
         },
         [&](const dsl::syntax::If& choice) {

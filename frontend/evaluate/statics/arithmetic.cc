@@ -22,6 +22,7 @@ bool IsComparison(BinaryOperator op) {
     case BinaryOperator::kMultiply:
     case BinaryOperator::kDivide:
     case BinaryOperator::kRemainder:
+    case BinaryOperator::kPower:
     case BinaryOperator::kAnd:
     case BinaryOperator::kOr:
       return false;
@@ -54,6 +55,17 @@ bool Compare(BinaryOperator op, const T& left, const T& right) {
   }
 }
 
+// By squaring. REQUIRES: the exponent is not negative. Nullopt where the result does not fit.
+std::optional<int64_t> WholePower(int64_t base, int64_t exponent) {
+  int64_t result = 1;
+  while (exponent > 0) {
+    if (exponent % 2 == 1 && __builtin_mul_overflow(result, base, &result)) return std::nullopt;
+    exponent /= 2;
+    if (exponent > 0 && __builtin_mul_overflow(base, base, &base)) return std::nullopt;
+  }
+  return result;
+}
+
 // Nullopt where the result does not fit or does not exist.
 std::optional<int64_t> Compute(BinaryOperator op, int64_t left, int64_t right) {
   int64_t result = 0;
@@ -67,6 +79,8 @@ std::optional<int64_t> Compute(BinaryOperator op, int64_t left, int64_t right) {
     case BinaryOperator::kMultiply:
       if (__builtin_mul_overflow(left, right, &result)) return std::nullopt;
       return result;
+    case BinaryOperator::kPower:
+      return WholePower(left, right);
     default:
       if (right == 0 || (left == std::numeric_limits<int64_t>::min() && right == -1)) return std::nullopt;
       return op == BinaryOperator::kDivide ? left / right : left % right;
@@ -83,6 +97,8 @@ double Compute(BinaryOperator op, double left, double right) {
       return left * right;
     case BinaryOperator::kDivide:
       return left / right;
+    case BinaryOperator::kPower:
+      return std::pow(left, right);
     default:
       return std::fmod(left, right);
   }
@@ -105,7 +121,9 @@ Value Arithmetic(const dsl::syntax::Binary& binary, const Value& left, const Val
       return Arithmetic(binary, of_rank[0], of_rank[1], graph, reporter);
     });
   }
-  if (left.is_int() && right.is_int()) {
+  // A negative exponent gives a fraction.
+  const bool is_fraction = binary.op == BinaryOperator::kPower && right.is_int() && right.as_int() < 0;
+  if (left.is_int() && right.is_int() && !is_fraction) {
     if (IsComparison(binary.op)) return Value{Compare(binary.op, left.as_int(), right.as_int())};
     if (auto result = Compute(binary.op, left.as_int(), right.as_int())) return Value{*result};
     const bool divides = binary.op == BinaryOperator::kDivide || binary.op == BinaryOperator::kRemainder;
@@ -115,7 +133,8 @@ Value Arithmetic(const dsl::syntax::Binary& binary, const Value& left, const Val
     if (IsComparison(binary.op)) return Value{Compare(binary.op, left.as_number(), right.as_number())};
     const double result = Compute(binary.op, left.as_number(), right.as_number());
     if (std::isfinite(result)) return Value{result};
-    return fail(right.as_number() == 0 ? "division by zero" : "the result is not a finite number");
+    const bool divides = binary.op == BinaryOperator::kDivide || binary.op == BinaryOperator::kRemainder;
+    return fail(divides && right.as_number() == 0 ? "division by zero" : "the result is not a finite number");
   }
   if (left.kind.index() == right.kind.index() &&
       (binary.op == BinaryOperator::kEqual || binary.op == BinaryOperator::kNotEqual)) {

@@ -24,6 +24,15 @@ TEST(ArithmeticTest, Ints) {
   CheckArithmetic("-7 / 2", "-3");
   CheckArithmetic("7 % 4", "3");
   CheckArithmetic("-7 % 4", "-3");
+  CheckArithmetic("2 ** 3 ** 2", "512");
+  CheckArithmetic("-2 ** 2", "-4");
+  CheckArithmetic("(-2) ** 63", "-9223372036854775808");
+  CheckArithmetic("2 ** -2", "0.25");
+  CheckArithmetic("0 ** 0", "1");
+  CheckArithmetic("1 ** 1000000000000", "1");
+  CheckArithmetic("2 ** 63", "E0208: the result does not fit in 64 bits");
+  CheckArithmetic("0 ** -1", "E0208: the result is not a finite number");
+  CheckArithmetic("2.0 ** 0.5 ** 1", "1.4142135623730951");
 }
 
 TEST(ArithmeticTest, FloatsAndIntsNextToThem) {

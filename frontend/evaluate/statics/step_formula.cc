@@ -52,6 +52,8 @@ ir::Scalar Operation(BinaryOperator op, const ir::Scalar& x, const ir::Scalar& y
       return x / y;
     case BinaryOperator::kRemainder:
       return RemainderOfStep(x, y);
+    case BinaryOperator::kPower:
+      return ir::Pow(x, y);
     case BinaryOperator::kEqual:
       return ir::Equal(x, y);
     case BinaryOperator::kNotEqual:
@@ -107,7 +109,7 @@ Value StepArithmetic(const dsl::syntax::Binary& binary, const Value& left, const
   // A remainder reads both operands twice.
   const std::vector<StepValue> operands =
       binary.op == BinaryOperator::kRemainder ? std::vector<StepValue>{x, y, x, y} : std::vector<StepValue>{x, y};
-  const bool is_whole = x.is_whole && y.is_whole && !GivesBool(binary.op);
+  const bool is_whole = x.is_whole && y.is_whole && !GivesBool(binary.op) && binary.op != BinaryOperator::kPower;
   const ir::Scalar result = Operation(binary.op, x.formula, y.formula);
   return AsWhole(is_whole, MakeFormula(is_whole && binary.op == BinaryOperator::kDivide ? ir::ToInt32(result) : result,
                                        GivesBool(binary.op), operands, binary.operator_span, reporter));

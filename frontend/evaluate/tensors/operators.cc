@@ -23,6 +23,8 @@ std::optional<ir::OpKind> OpOf(dsl::syntax::BinaryOperator op, bool whole) {
       return whole ? ir::OpKind::kQuotient : ir::OpKind::kDiv;
     case dsl::syntax::BinaryOperator::kRemainder:
       return ir::OpKind::kRemainder;
+    case dsl::syntax::BinaryOperator::kPower:
+      return ir::OpKind::kPow;
     case dsl::syntax::BinaryOperator::kEqual:
       return ir::OpKind::kEqual;
     case dsl::syntax::BinaryOperator::kNotEqual:
@@ -142,6 +144,9 @@ Value TensorArithmetic(const dsl::syntax::Binary& binary, const Value& left, con
         left.is_tensor() ? Operand{&*binary.left, left.as_tensor()} : Operand{&*binary.right, right.as_tensor()};
     result = ops.AddOp(ir::OpKind::kScale, {tensor},
                        {{ir::attribute::kFactor, kind == ir::OpKind::kDiv ? 1.0 / number : number}}, origin);
+  } else if (kind == ir::OpKind::kPow && right.is_number()) {
+    result = ops.AddOp(ir::OpKind::kPower, {{&*binary.left, left.as_tensor()}},
+                       {{ir::attribute::kExponent, right.as_number()}}, origin);
   } else {
     const Operand a = OperandOf(left, *binary.left, beside_i32, origin, ops);
     const Operand b = OperandOf(right, *binary.right, beside_i32, origin, ops);

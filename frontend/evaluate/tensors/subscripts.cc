@@ -13,7 +13,16 @@ struct Range {
   Value begin;
   int64_t size = 0;
   bool dropped = false;  // By an index: the dimension is dropped.
+  int64_t step = 1;      // Of these, each so many-th is taken.
 };
+
+// A place that is written with a minus in front, as in `x[-1]` and `x[..-1]`, is counted from the end of `size`
+// elements. One that only happens to be negative is a mistake, as `i - 1` in the first pass of a loop.
+Value FromFront(Value place, const dsl::syntax::Expression& expression, int64_t size) {
+  const bool is_from_end =
+      std::holds_alternative<dsl::syntax::Negate>(expression.kind) && place.is_int() && place.as_int() < 0;
+  return is_from_end ? Value{place.as_int() + size} : place;
+}
 
 Value TupleElement(const dsl::syntax::Index& index, const TupleValue& tuple, Frame& frame, const Context& context) {
   const dsl::syntax::Subscript& subscript = index.subscripts.front();
@@ -22,9 +31,10 @@ Value TupleElement(const dsl::syntax::Index& index, const TupleValue& tuple, Fra
                                 .At(subscript.span, "expected an index, counted from 0"));
     return Value{Poison()};
   }
-  const std::optional<int64_t> place = context.EvaluateInt(**subscript.begin, "an index", frame);
+  std::optional<int64_t> place = context.EvaluateInt(**subscript.begin, "an index", frame);
   if (!place) return Value{Poison()};
   const int64_t size = static_cast<int64_t>(tuple.elements.size());
+  place = FromFront(Value{*place}, **subscript.begin, size).as_int();
   if (*place >= 0 && *place < size) return tuple.elements[static_cast<size_t>(*place)];
   context.reporter.Report(Error(Code::kE0214, absl::StrCat("element ", *place, " of a tuple of ", size))
                               .At(subscript.span, absl::StrCat("elements are 0 to ", size - 1)));
@@ -79,12 +89,51 @@ std::optional<Range> RangeOf(const dsl::syntax::Subscript& subscript, size_t dim
               .At((*expression)->span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
     }
     ok &= is_int;
-    return value;
+    return is_int ? FromFront(std::move(value), **expression, size) : value;
   };
   const Value begin = bound(subscript.begin, 0);
   const Value end = subscript.is_range ? bound(subscript.end, size) : Value{Poison()};
+  int64_t step = 1;
+  if (subscript.step) {
+    const std::optional<int64_t> given = context.EvaluateInt(**subscript.step, "a step", frame);
+    ok &= given.has_value();
+    step = given.value_or(1);
+    if (step < 1) {
+      context.reporter.Report(
+          Error(Code::kE0214, absl::StrCat("a step of ", step)).At((*subscript.step)->span, "a step is at least 1"));
+      ok = false;
+    }
+  }
   if (!ok) return std::nullopt;
-  return CheckRange(subscript, dimension, begin, end, base, frame, context);
+  std::optional<Range> range = CheckRange(subscript, dimension, begin, end, base, frame, context);
+  if (range) range->step = step;
+  return range;
+}
+
+// Of dimension `d` each `step`-th element, beginning with the first: the dimension becomes (parts, step), and the first
+// element of each part is taken. Zeros fill up the last part.
+Value TakeSteps(Value x, size_t d, int64_t step, const Origin& origin, OpWriter& ops) {
+  ir::Shape shape = ops.type(x.as_tensor()).shape;
+  const int64_t parts = (shape[d] + step - 1) / step;
+  if (parts * step > shape[d]) {
+    std::vector<int64_t> none(shape.size(), 0), after = none;
+    after[d] = parts * step - shape[d];
+    x = ops.AddOp(ir::OpKind::kPad, {{nullptr, x.as_tensor()}},
+                  {{ir::attribute::kBefore, none}, {ir::attribute::kAfter, after}}, origin);
+    if (x.is_poison()) return x;
+  }
+  ir::Shape taken = shape;
+  taken[d] = parts;
+  shape[d] = parts;
+  shape.insert(shape.begin() + static_cast<int64_t>(d) + 1, step);
+  x = ops.AddOp(ir::OpKind::kReshape, {{nullptr, x.as_tensor()}}, {{ir::attribute::kShape, shape}}, origin);
+  if (x.is_poison()) return x;
+  std::vector<int64_t> end = shape;
+  end[d + 1] = 1;
+  x = ops.AddOp(ir::OpKind::kSlice, {{nullptr, x.as_tensor()}},
+                {{ir::attribute::kBegin, std::vector<int64_t>(shape.size(), 0)}, {ir::attribute::kEnd, end}}, origin);
+  if (x.is_poison()) return x;
+  return ops.AddOp(ir::OpKind::kReshape, {{nullptr, x.as_tensor()}}, {{ir::attribute::kShape, taken}}, origin);
 }
 
 // Dimensions beyond `ranges` are whole.
@@ -96,7 +145,7 @@ Value TakeRanges(const Operand& tensor, const std::vector<Range>& ranges, const 
   std::vector<int64_t> kept = shape;
   bool drops = false;
   for (size_t d = 0; d < ranges.size(); ++d) {
-    kept[d] = ranges[d].size;
+    kept[d] = (ranges[d].size + ranges[d].step - 1) / ranges[d].step;
     drops |= ranges[d].dropped;
     if (!ranges[d].begin.is_int()) continue;
     begin[d] = ranges[d].begin.as_int();
@@ -115,6 +164,11 @@ Value TakeRanges(const Operand& tensor, const std::vector<Range>& ranges, const 
                                {ir::attribute::kSize, ranges[d].size},
                                {ir::attribute::kStarts, starts}},
                               origin);
+  }
+  for (size_t d = 0; d < ranges.size() && !result.is_poison(); ++d) {
+    // A range that is no longer than a step has one element.
+    if (ranges[d].step == 1 || ranges[d].size == 1) continue;
+    result = TakeSteps(result, d, ranges[d].step, origin, ops);
   }
   if (!drops || result.is_poison()) return result;
   for (size_t d = ranges.size(); d-- > 0;) {

@@ -87,9 +87,30 @@ TEST(SubscriptsTest, SlicesAndIndices) {
   CheckOps("(x, 1)[0]", "");
 }
 
+// Only what is written with a minus is counted from the end: a number that happens to be negative is a mistake.
+TEST(SubscriptsTest, PlacesFromTheEnd) {
+  CheckOps("x[.., -1]", "slice(x): f32[8, 1]\nreshape(slice): f32[8]");
+  CheckOps("x[-3..]", "slice(x): f32[3, 6]");
+  CheckOps("x[-3..-1, ..-2]", "slice(x): f32[2, 4]");
+  CheckOps("(1, x)[-1]", "");
+  CheckOps("x[-9]", "E0214: element -1 is not in dimension 0 of size 8");
+  CheckOps("x[0 - 1]", "E0214: element -1 is not in dimension 0 of size 8");
+  CheckOps("(x, 1)[-3]", "E0214: element -1 of a tuple of 2");
+}
+
+TEST(SubscriptsTest, Steps) {
+  CheckOps("x[0..8..2]", "reshape(x): f32[4, 2, 6]\nslice(reshape): f32[4, 1, 6]\nreshape_1(slice): f32[4, 6]");
+  CheckOps("x[..7..3, 1]",
+           "slice(x): f32[7, 1]\npad(slice): f32[9, 1]\nreshape(pad): f32[3, 3, 1]\nslice_1(reshape): f32[3, 1, 1]\n"
+           "reshape_1(slice_1): f32[3, 1]\nreshape_2(reshape_1): f32[3]");
+  CheckOps("x[....8]", "reshape(x): f32[1, 8, 6]\nslice(reshape): f32[1, 1, 6]\nreshape_1(slice): f32[1, 6]");
+  CheckOps("x[..1..3]", "slice(x): f32[1, 6]");
+  CheckOps("x[..8..0]", "E0214: a step of 0");
+  CheckOps("x[..8..0.5]", "E0204: a step must be an int");
+}
+
 TEST(SubscriptsTest, OutOfBounds) {
   CheckOps("x[8]", "E0214: element 8 is not in dimension 0 of size 8");
-  CheckOps("x[-1]", "E0214: element -1 is not in dimension 0 of size 8");
   CheckOps("x[2..9]", "E0214: elements 2 to 9, the end excluded, are not in dimension 0 of size 8");
   CheckOps("x[3..3]", "E0214: elements 3 to 3, the end excluded, are not in dimension 0 of size 8");
   CheckOps("x[0, 0, 0]", "E0214: more subscripts than the tensor has dimensions");

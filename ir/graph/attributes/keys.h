@@ -70,8 +70,10 @@ inline constexpr Attribute<bool> kInverse{"inverse"};
 // Of cross_entropy: the share of each label's weight that all classes get alike.
 inline constexpr Attribute<double> kLabelSmoothing{"label_smoothing"};
 
-// Randomness: the share of elements that dropout drops, and the key of its draws.
+// Randomness: the share of elements that dropout drops, what normal values lie around, and the key of draws.
 inline constexpr Attribute<double> kRate{"rate"};
+inline constexpr Attribute<double> kMean{"mean"};
+inline constexpr Attribute<double> kDeviation{"deviation"};
 inline constexpr Attribute<std::string> kKey{"key"};
 
 // Of group_by: the places that each group has.

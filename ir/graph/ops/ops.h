@@ -78,7 +78,8 @@ struct Argument {
   ArgumentKind kind = ArgumentKind::kTensor;
   std::optional<AttributeValue> default_value = {};  // Of an attribute; without one it must be given.
   bool takes_number = false;                         // A static number may stand for the tensor: it is broadcast.
-  bool internal = false;  // For an attribute: only the compiler sets it; without a default it may be absent.
+  bool takes_shape = false;  // Only the shape counts: a tuple of sizes may stand for the tensor.
+  bool internal = false;     // For an attribute: only the compiler sets it; without a default it may be absent.
   // For a tensor that the op's call can read as a part of a larger one: so many of its last dimensions may each have a
   // stride of their own, that of the very last being 1, and all in front of them have one together. 0: its elements lie
   // one behind another.

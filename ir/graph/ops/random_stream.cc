@@ -1,5 +1,7 @@
 #include "ir/graph/ops/random_stream.h"
 
+#include <cmath>
+
 namespace cleave::ir {
 namespace {
 
@@ -40,10 +42,35 @@ RandomStream::RandomStream(uint64_t seed, absl::string_view key, int64_t step) {
   step_ = {Low(static_cast<uint64_t>(step)), High(static_cast<uint64_t>(step))};
 }
 
-double RandomStream::Uniform(uint64_t element) const {
+Words RandomStream::WordsOf(uint64_t element) const {
   const uint64_t block = element / 4;
-  const Words words = Philox({Low(block), High(block), step_[0], step_[1]}, key_);
-  return static_cast<double>(words[element % 4] >> 8) * 0x1p-24;
+  return Philox({Low(block), High(block), step_[0], step_[1]}, key_);
+}
+
+double RandomStream::Uniform(uint64_t element) const {
+  return static_cast<double>(WordsOf(element)[element % 4] >> 8) * 0x1p-24;
+}
+
+double RandomStream::Normal(uint64_t element) const {
+  constexpr double kTwoPi = 6.283185307179586;
+  const auto unit = [](uint32_t word) { return (static_cast<double>(word) + 1) * 0x1p-32; };  // In (0, 1].
+  const Words words = WordsOf(element);
+  const size_t pair = element % 4 / 2 * 2;
+  const double radius = std::sqrt(-2 * std::log(unit(words[pair])));
+  const double angle = kTwoPi * unit(words[pair + 1]);
+  return radius * (element % 2 == 0 ? std::cos(angle) : std::sin(angle));
+}
+
+uint64_t PlaceInWhole(absl::Span<const FactorRange> dimensions, int64_t local) {
+  int64_t place = 0;
+  int64_t stride = 1;
+  for (size_t d = dimensions.size(); d-- > 0;) {
+    const FactorRange& range = dimensions[d];
+    place += (range.begin + local % range.size) * stride;
+    stride *= range.global;
+    local /= range.size;
+  }
+  return static_cast<uint64_t>(place);
 }
 
 // Compared as generated programs do, in f32.
@@ -52,16 +79,6 @@ Keeping::Keeping(const Evaluation& evaluation, absl::Span<const FactorRange> dim
       rate_(static_cast<double>(static_cast<float>(evaluation.attributes.Get(attribute::kRate)))),
       draws_(evaluation.seed, evaluation.attributes.Get(attribute::kKey), evaluation.step) {}
 
-bool Keeping::Keeps(int64_t local) const {
-  int64_t place = 0;  // In the whole tensor.
-  int64_t stride = 1;
-  for (size_t d = dimensions_.size(); d-- > 0;) {
-    const FactorRange& range = dimensions_[d];
-    place += (range.begin + local % range.size) * stride;
-    stride *= range.global;
-    local /= range.size;
-  }
-  return draws_.Uniform(static_cast<uint64_t>(place)) >= rate_;
-}
+bool Keeping::Keeps(int64_t local) const { return draws_.Uniform(PlaceInWhole(dimensions_, local)) >= rate_; }
 
 }  // namespace cleave::ir

@@ -23,17 +23,25 @@ class RandomStream {
 
   // A number in [0, 1), of 24 bits.
   double Uniform(uint64_t element) const;
+  // Of mean 0 and deviation 1: Box and Muller, from the pair of words that an element shares with its neighbour.
+  double Normal(uint64_t element) const;
 
  private:
+  std::array<uint32_t, 4> WordsOf(uint64_t element) const;
+
   std::array<uint32_t, 2> key_;
   std::array<uint32_t, 2> step_;
 };
+
+// The place in the whole tensor of the element that has the number `local` within a piece. `dimensions`: the ranges of
+// the tensor's dimensions, of which one may be several, major first.
+uint64_t PlaceInWhole(absl::Span<const FactorRange> dimensions, int64_t local);
 
 // Which elements of a rank's piece of a tensor `dropout` keeps, in a step of training. Keeps references to the
 // evaluation and its ranges.
 class Keeping {
  public:
-  // `dimensions`: the ranges of the tensor's dimensions, of which one may be several, major first.
+  // `dimensions`: as those of PlaceInWhole().
   Keeping(const Evaluation& evaluation, absl::Span<const FactorRange> dimensions);
 
   // Of the element with this number within the piece.

@@ -115,6 +115,18 @@ void AddMovementSamples(Forms& forms) {
     Unary(maker, Fill::kSigned, {{attribute::kRate, 0.5}, {attribute::kKey, "h1.dropout"}});
     Unary(maker, Fill::kSigned, {{attribute::kRate, 0.0}, {attribute::kKey, "h2.dropout"}});
   };
+  forms[OpKind::kNormal] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned,
+          {{attribute::kMean, -1.0}, {attribute::kDeviation, 0.5}, {attribute::kKey, "h1.normal"}});
+    maker.Add({{{maker.Size(), 5}, Fill::kLabels}}, {{attribute::kKey, "h2.normal"}});
+    Unary(maker, Fill::kSigned,
+          {{attribute::kMean, 2.0}, {attribute::kDeviation, 0.0}, {attribute::kKey, "h3.normal"}});
+  };
+  forms[OpKind::kUniform] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned, {{attribute::kLow, -1.5}, {attribute::kHigh, 0.5}, {attribute::kKey, "h1.uniform"}});
+    maker.Add({{{maker.Size(), 5}, Fill::kLabels}}, {{attribute::kKey, "h2.uniform"}});
+    Unary(maker, Fill::kSigned, {{attribute::kLow, 2.0}, {attribute::kHigh, 2.0}, {attribute::kKey, "h3.uniform"}});
+  };
   forms[OpKind::kTotal] = [](Maker& maker) {
     Unary(maker, Fill::kSigned, {{attribute::kKey, "metric.total"}});
     maker.Add({{{}}}, {{attribute::kKey, "metric.total"}});

@@ -484,6 +484,33 @@ TEST(ValuesTest, Dropout) {
   EXPECT_EQ(draw("a", 0), x);
 }
 
+// Mean, deviation and bounds of ten thousand draws, which are those of the first values of parameters.
+TEST(ValuesTest, RandomValues) {
+  const Tensor x = T({10000}, std::vector<double>(10000, 3));
+  const auto draw = [&](OpKind kind, Attributes attributes, int64_t step) {
+    attributes.Set(attribute::kKey, "a");
+    return ValueOf({kind, {x}, std::move(attributes), x, step}).values;
+  };
+  const auto moments = [](const std::vector<double>& values) {
+    double sum = 0, squares = 0;
+    for (double value : values) sum += value, squares += value * value;
+    const double mean = sum / 10000;
+    return std::pair(mean, std::sqrt(squares / 10000 - mean * mean));
+  };
+  const Attributes normal = {{attribute::kMean, 2.0}, {attribute::kDeviation, 0.5}};
+  const auto [mean, deviation] = moments(draw(OpKind::kNormal, normal, 1));
+  EXPECT_NEAR(mean, 2, 0.015);  // Three deviations.
+  EXPECT_NEAR(deviation, 0.5, 0.011);
+  const Attributes uniform = {{attribute::kLow, -1.0}, {attribute::kHigh, 3.0}};
+  const std::vector<double> first = draw(OpKind::kUniform, uniform, 1);
+  EXPECT_NEAR(moments(first).first, 1, 0.035);
+  EXPECT_NEAR(moments(first).second, 4 / std::sqrt(12.0), 0.016);
+  for (double value : first) EXPECT_TRUE(value >= -1 && value < 3) << value;
+  EXPECT_EQ(first, draw(OpKind::kUniform, uniform, 1));
+  EXPECT_NE(first, draw(OpKind::kUniform, uniform, 2));
+  EXPECT_NE(first, draw(OpKind::kUniform, uniform, 0));
+}
+
 // One rank's part of an op that depends on its place in the whole.
 TEST(ValuesTest, Places) {
   const OpDefinition& mask = DefinitionOf(OpKind::kCausalMask);

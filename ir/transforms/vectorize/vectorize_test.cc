@@ -123,6 +123,14 @@ bool Communicates(OpKind kind) {
   return kinds.count(kind) > 0;
 }
 
+// Whether each element draws numbers of its own.
+bool Draws(const Sample& sample) {
+  if (sample.op->kind == OpKind::kDropout) return sample.attributes.Get(attribute::kRate) > 0;
+  if (sample.op->kind == OpKind::kNormal) return sample.attributes.Get(attribute::kDeviation) > 0;
+  return sample.op->kind == OpKind::kUniform &&
+         sample.attributes.Get(attribute::kLow) < sample.attributes.Get(attribute::kHigh);
+}
+
 // Calls `check` with samples of every kind that the table decides on.
 void ForEachSample(const std::function<void(const Sample&, Random&)>& check) {
   Random random(kSeed);
@@ -130,7 +138,7 @@ void ForEachSample(const std::function<void(const Sample&, Random&)>& check) {
     for (const OpDefinition* op : AllOps()) {
       if (op->batch == nullptr || Communicates(op->kind)) continue;
       for (const Sample& sample : SamplesOf(op->kind, random)) {
-        if (op->kind == OpKind::kDropout && sample.attributes.Get(attribute::kRate) > 0) continue;
+        if (Draws(sample)) continue;
         SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", round ", round, ": ", sample.Text()));
         check(sample, random);
         if (testing::Test::HasFatalFailure()) return;
