@@ -68,6 +68,11 @@ class ParallelReader {
           reporter_, name, value, settings_.row_updates,
           {{"auto", ir::TableRows::kAuto}, {"none", ir::TableRows::kNone}, {"all", ir::TableRows::kAll}});
     }
+    if (name == "slice_losses") {
+      ReadChoice<ir::SliceLosses>(
+          reporter_, name, value, settings_.slice_losses,
+          {{"auto", ir::SliceLosses::kAuto}, {"none", ir::SliceLosses::kNone}, {"all", ir::SliceLosses::kAll}});
+    }
     if (name == "recompute") {
       settings_.recompute_span = value.span;
       ReadChoice<ir::Recompute>(

@@ -16,11 +16,25 @@ const std::vector<std::string>& TrainSettingNames() {
 }
 
 const std::vector<std::string>& ParallelSettingNames() {
-  static const auto& names = *new std::vector<std::string>{
-      "devices", "mesh",    "search",           "dataset",         "objective",
-      "memory",  "cost",    "leave_idle",       "gradient_weight", "redistribution_weight",
-      "zero",    "outside", "micro_batches",    "recompute",       "row_updates",
-      "reduce",  "stages",  "pipeline_schedule"};
+  static const auto& names = *new std::vector<std::string>{"devices",
+                                                           "mesh",
+                                                           "search",
+                                                           "dataset",
+                                                           "objective",
+                                                           "memory",
+                                                           "cost",
+                                                           "leave_idle",
+                                                           "gradient_weight",
+                                                           "redistribution_weight",
+                                                           "zero",
+                                                           "outside",
+                                                           "micro_batches",
+                                                           "recompute",
+                                                           "row_updates",
+                                                           "reduce",
+                                                           "stages",
+                                                           "pipeline_schedule",
+                                                           "slice_losses"};
   return names;
 }
 

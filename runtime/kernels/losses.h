@@ -20,12 +20,13 @@ struct SampleMask {
 
 // -log softmax(logits)[label] per row of logits [rows, classes]. A label outside [0, classes) adds nothing, and its
 // row's gradient is 0. With smoothing s, of [0, 1], a label has the share 1 - s, and all classes together, in equal
-// parts, the share s.
+// parts, the share s. `z_loss` times the square of the logarithm of the row's sum of exponentials is added.
 void CrossEntropy(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
-                  const SampleMask& mask, float* loss, float smoothing = 0);
-// The gradient by the logits: (softmax(logits) - (1 - smoothing) one_hot(label) - smoothing / classes) * dloss / whole.
+                  const SampleMask& mask, float* loss, float smoothing = 0, float z_loss = 0);
+// The gradient by the logits, (w softmax(logits) - (1 - smoothing) one_hot(label) - smoothing / classes) * dloss /
+// whole, where w is 1 + 2 z_loss times that logarithm.
 void CrossEntropyGradient(ConstReals logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
-                          int64_t whole, Reals dlogits, float smoothing = 0);
+                          int64_t whole, Reals dlogits, float smoothing = 0, float z_loss = 0);
 
 // The share of rows whose largest logit, the first of equal ones, is that of the label.
 void Accuracy(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
@@ -42,9 +43,9 @@ struct ClassRange {
 // is known, and the rank holds the logits of some classes. A row is counted by the rank that holds its label's logit;
 // each rank adds what smoothing gives its classes.
 void LabelLoss(ConstReals logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
-               int64_t whole, const SampleMask& mask, float* loss, float smoothing = 0);
+               int64_t whole, const SampleMask& mask, float* loss, float smoothing = 0, float z_loss = 0);
 void LabelLossGradient(ConstReals logits, const int32_t* label, const float* log_sum, Scalar<float> dloss, int64_t rows,
-                       const ClassRange& classes, int64_t whole, Reals dlogits, float smoothing = 0);
+                       const ClassRange& classes, int64_t whole, Reals dlogits, float smoothing = 0, float z_loss = 0);
 
 // The share of elements in which x equals y.
 void ShareOfEqual(const int32_t* x, const int32_t* y, int64_t count, int64_t whole, const SampleMask& mask,

@@ -12,14 +12,15 @@
 #include "dsl/parse/parse.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/row_updates/row_updates.h"
+#include "ir/graph/sliced_losses/sliced_losses.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/join_attention/join_attention.h"
 #include "ir/transforms/pool_first/pool_first.h"
 #include "ir/transforms/precision/precision.h"
 #include "ir/transforms/quantize/quantize.h"
 #include "search/knobs/memory/memory.h"
-#include "search/rows.h"
 #include "search/search.h"
+#include "search/slices.h"
 #include "tools/driver/choose_cluster.h"
 #include "tools/driver/data_check.h"
 #include "tools/driver/element_limit.h"
@@ -79,7 +80,7 @@ std::optional<Planning> MakePlan(const CompileOptions& options, const Understood
   search::SearchOptions search = search::OptionsFrom(pins.settings);
   search.execution = ExecutionOn(options.target, model.module.training);
   std::optional<search::Found> found =
-      search::SearchWithRows(model.training_graph, *cluster, pins, search, report.diagnostics);
+      search::SearchWithSlices(model.training_graph, *cluster, pins, search, report.diagnostics);
   if (!found.has_value()) return std::nullopt;
   return Planning{.planned = {.cluster = *std::move(cluster), .plan = std::move(found->plan)},
                   .program = std::move(found->program)};
@@ -198,6 +199,7 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   std::optional<Planning> planning = MakePlan(options, model, report);
   if (!planning.has_value()) return std::nullopt;
   PlannedModel& planned = planning->planned;
+  model.training_graph = ir::WithParts(std::move(model.training_graph), ir::LossParts(planned.plan));
   model.training_graph = ir::WithRowUpdates(std::move(model.training_graph), ir::GradientsByRows(planned.plan));
   for (const std::string& error : ir::VerifyPlan(model.training_graph, planned.plan))
     return Bug("search", error, report);

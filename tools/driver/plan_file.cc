@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "ir/graph/manual/manual.h"
 #include "ir/graph/row_updates/row_updates.h"
+#include "ir/graph/sliced_losses/sliced_losses.h"
 #include "ir/program/plan_json/plan_json.h"
 #include "search/model/cluster/presets.h"
 #include "search/model/cluster/resolve.h"
@@ -71,7 +72,8 @@ class PlanFile {
   }
 
   bool HasRightDevices(const ir::Plan& plan) {
-    const ir::Graph graph = ir::WithRowUpdates(model_.training_graph, ir::GradientsByRows(plan));
+    const ir::Graph graph =
+        ir::WithRowUpdates(ir::WithParts(model_.training_graph, ir::LossParts(plan)), ir::GradientsByRows(plan));
     const int64_t ranks = plan.mesh.rank_count();
     const std::string is_for = absl::StrCat("is for ", Plural(ranks, "device"));
     if (graph.is_manual() && ir::RankCount(graph.rank_axes) != ranks) {

@@ -69,6 +69,10 @@ inline constexpr Attribute<bool> kInverse{"inverse"};
 
 // Of cross_entropy: the share of each label's weight that all classes get alike.
 inline constexpr Attribute<double> kLabelSmoothing{"label_smoothing"};
+// The weight of the square of the logarithm of each row's sum of exponentials, and in how many runs of rows it is
+// computed (ir/graph/sliced_losses).
+inline constexpr Attribute<double> kZLoss{"z_loss"};
+inline constexpr Attribute<int64_t> kParts{"parts"};
 
 // Randomness: the share of elements that dropout drops, what normal values lie around, and the key of draws.
 inline constexpr Attribute<double> kRate{"rate"};

@@ -96,10 +96,10 @@ absl::StatusOr<bool> FlagAt(const Json& json, const char* field, const std::stri
 absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& op, const Plan& whole,
                                 const std::string& where) {
   const Mesh& mesh = whole.mesh;
-  CLEAVE_RETURN_IF_ERROR(
-      CheckFields(json, where, {"name", "factors", "decided_by"},
-                  {"kind", "phase", "line", "inputs", "output", "in_strategy", "out_strategy", "partial", "passes",
-                   "stage", "out_layout", "gather_again", "recompute", "offload", "by_rows", "reason", "choices"}));
+  CLEAVE_RETURN_IF_ERROR(CheckFields(
+      json, where, {"name", "factors", "decided_by"},
+      {"kind", "phase", "line", "inputs", "output", "in_strategy", "out_strategy", "partial", "passes", "stage",
+       "out_layout", "gather_again", "recompute", "offload", "by_rows", "parts", "reason", "choices"}));
   const Rule rule = RuleOf(graph, op);
   OpPlan plan;
   CLEAVE_ASSIGN_OR_RETURN(plan.strategy, StrategyOf(json.at("factors"), rule, mesh, absl::StrCat(where, ".factors")));
@@ -127,6 +127,12 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
   CLEAVE_ASSIGN_OR_RETURN(const bool recompute, FlagAt(json, "recompute", where));
   CLEAVE_ASSIGN_OR_RETURN(const bool offload, FlagAt(json, "offload", where));
   CLEAVE_ASSIGN_OR_RETURN(plan.by_rows, FlagAt(json, "by_rows", where));
+  if (json.contains("parts")) {
+    CLEAVE_ASSIGN_OR_RETURN(plan.parts, IntegerAt(json, "parts", where));
+    if (op.kind != OpKind::kCrossEntropy || plan.parts < 1) {
+      return JsonError(absl::StrCat(where, ".parts"), absl::StrCat("`", op.name, "` is not computed in so many parts"));
+    }
+  }
   if ((recompute || offload) && !CanBeRecomputed(graph, op)) {
     return JsonError(absl::StrCat(where, recompute ? ".recompute" : ".offload"),
                      absl::StrCat("`", op.name, "` is always kept"));

@@ -72,6 +72,11 @@ Graph WithSizesOf(const Graph& graph, const Distributed& distributed, const Grap
       continue;
     }
     const Op& own = graph.op(op.id);
+    if (distributed.in_slices[op.id]) {
+      const InferResult type = InferType(DefinitionOf(op), InputTypes(resized, op), op.attributes);
+      if (const auto* inferred = std::get_if<TensorType>(&type)) op.type = *inferred;
+      continue;
+    }
     const Op& model = shrunk.op(distributed.values[op.id]);
     op.attributes = WasReplaced(own, distributed) ? ResizedAttributes(graph, own, resized, model.type)
                                                   : WithTypesOf(own, model.attributes);
@@ -93,7 +98,8 @@ std::string FindDifference(const Graph& original, const Distributed& distributed
   const IdVector<OpId, Tensor> actual = InterpretGraph(shrunk, sources, kStep);
   IdVector<OpId, char> hangs;
   for (const Op& op : original.ops) {
-    if (distributed.by_rows[op.id]) continue;  // Compared in the new values of table and states.
+    // Compared in what is made of it: new values of table and states, the loss and whole gradients.
+    if (distributed.by_rows[op.id] || distributed.in_slices[op.id]) continue;
     const Difference difference =
         LargestDifference(expected[op.id], expected[op.id], actual[distributed.values[op.id]]);
     if (difference.relative <= kTolerance) continue;

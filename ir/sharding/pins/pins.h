@@ -94,6 +94,9 @@ enum class Recompute { kAuto, kNone, kFull };
 // Whether gradients of tables are applied by rows (ir/graph/row_updates): where that is faster, nowhere, or wherever it
 // is possible.
 enum class TableRows { kAuto, kNone, kAll };
+// Whether losses of products are computed in slices (ir/graph/sliced_losses): where memory decides, nowhere, or
+// wherever it is possible.
+enum class SliceLosses { kAuto, kNone, kAll };
 enum class DatasetLayout { kDataParallel, kFullBatch };
 
 struct NamedAxis {
@@ -129,6 +132,7 @@ struct ParallelSettings {
   std::optional<int64_t> micro_batches = 1;                                // Plan::micro_batches; nullopt: `auto`.
   Recompute recompute = Recompute::kAuto;                                  // Of values without a RetentionPin.
   TableRows row_updates = TableRows::kAuto;                                // Of gradients of tables.
+  SliceLosses slice_losses = SliceLosses::kAuto;                           // Of those that say no number of parts.
   std::optional<DType> sums;                                               // Graph::sums.
   std::optional<int64_t> stages = 1;                                       // Of a pipeline; nullopt: `auto`.
   std::optional<PipelineSchedule> pipeline_schedule = PipelineSchedule();  // nullopt: `auto`.

@@ -86,7 +86,8 @@ absl::string_view RetentionName(Retention retention) {
 }
 
 bool CanBeRecomputed(const Graph& graph, const Op& op) {
-  return op.phase == Phase::kForward && DefinitionOf(op.kind).op_class != OpClass::kSource && !graph.is_manual();
+  const bool is_of_forward_pass = op.phase == Phase::kForward && !op.inherits.has_value();
+  return is_of_forward_pass && DefinitionOf(op.kind).op_class != OpClass::kSource && !graph.is_manual();
 }
 
 absl::Status VerifyIn(const Plan& plan, const Strategy& strategy, const Rule& rule) {
@@ -100,6 +101,15 @@ std::vector<OpId> GradientsByRows(const Plan& plan) {
     if (plan.ops[op].by_rows) gradients.push_back(op);
   }
   return gradients;
+}
+
+std::vector<std::pair<OpId, int64_t>> LossParts(const Plan& plan) {
+  std::vector<std::pair<OpId, int64_t>> parts;
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const OpId op(static_cast<int64_t>(i));
+    if (plan.ops[op].parts != 0) parts.emplace_back(op, plan.ops[op].parts);
+  }
+  return parts;
 }
 
 int StageCount(const Plan& plan) {
@@ -158,6 +168,10 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
     if (planned.by_rows != by_rows) {
       errors.push_back(
           absl::StrCat("`", op.name, "` is applied by rows ", by_rows ? "in the graph" : "in the plan", " alone"));
+    }
+    const bool is_loss = op.kind == OpKind::kCrossEntropy;
+    if (planned.parts != 0 && !(is_loss && op.attributes.Get(attribute::kParts) == planned.parts)) {
+      errors.push_back(absl::StrCat("`", op.name, "` has ", planned.parts, " parts in the plan alone"));
     }
     if (plan.pipeline.has_value() && by_rows) {
       errors.push_back(absl::StrCat("`", op.name, "` of a pipeline is applied by rows"));

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -66,6 +67,7 @@ struct OpPlan {
   std::optional<Layout> output;
   Retention retention = Retention::kKeep;
   bool by_rows = false;  // Of a table's gradient that is applied by rows: the op has the attribute `by_rows`.
+  int64_t parts = 0;     // Of a loss: in how many parts the search computes it; 0: as the graph says.
   int stage = 0;         // Of the pipeline (ir/sharding/stages).
   DecidedBy decided_by = DecidedBy::kFallback;
   std::string reason;           // One sentence.
@@ -114,12 +116,15 @@ struct Plan {
 };
 
 // Whether the backward pass can compute the op again, or its value wait in the host's memory: a forward op that is no
-// source, in a model that is not manual.
+// source and inherits from no other, in a model that is not manual.
 bool CanBeRecomputed(const Graph& graph, const Op& op);
 
 // Checks a strategy for the rule of its op. Where the plan has micro-batches, these cut factors too, and FindRefusal
 // (ir/sharding/micro_batches) says whether all cuts go together.
 absl::Status VerifyIn(const Plan& plan, const Strategy& strategy, const Rule& rule);
+
+// The losses whose number of parts the search has chosen, for WithParts (ir/graph/sliced_losses).
+std::vector<std::pair<OpId, int64_t>> LossParts(const Plan& plan);
 
 // The gradients that are applied by rows, for WithRowUpdates (ir/graph/row_updates).
 std::vector<OpId> GradientsByRows(const Plan& plan);

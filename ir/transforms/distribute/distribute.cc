@@ -1,4 +1,5 @@
-// Reading guide. `Rewriter::Run` copies the ops one by one; rows.h has the forms of gradients that are applied by rows.
+// Reading guide. `Rewriter::Run` copies the ops one by one; slices.h has losses in parts, which are first; rows.h has
+// the forms of gradients that are applied by rows.
 // `Replace` puts the distributed form of one op in its place,
 // without the statistics that exist already. Two built ops are the same statistic where they have the same number, and
 // `NumberOf` gives the same number for the same kind, attributes and strategy on inputs of the same numbers.
@@ -22,6 +23,7 @@
 #include "ir/graph/unique_names.h"
 #include "ir/transforms/distribute/built_form.h"
 #include "ir/transforms/distribute/rows.h"
+#include "ir/transforms/distribute/slices.h"
 #include "ir/transforms/distribute/wide_sums.h"
 
 namespace cleave::ir {
@@ -50,9 +52,11 @@ class Rewriter {
       if (rows_.Has(op.id)) {
         result_.values.push_back(rows_.Add(op));
         result_.by_rows.push_back(!rows_.IsWhole(op.id));
+        result_.in_slices.push_back(false);
         continue;
       }
       result_.by_rows.push_back(false);
+      result_.in_slices.push_back(false);
       if (CutsInnerFactor(plan_.ops[op.id].strategy, rules_.Of(graph_, op), plan_.mesh)) {
         CLEAVE_RETURN_IF_ERROR(Replace(op));
       } else {
@@ -217,6 +221,21 @@ class Rewriter {
   std::map<int, OpId> statistics_;  // Statistics that the new graph has, by number.
 };
 
+// What `second`, made of what `first` made, is of the graph that `first` was made of.
+Distributed After(const Distributed& first, Distributed second) {
+  for (OpId& original : second.originals) original = first.originals[original];
+  IdVector<OpId, OpId> values;
+  IdVector<OpId, uint8_t> by_rows;
+  for (const OpId value : first.values) {
+    values.push_back(second.values[value]);
+    by_rows.push_back(second.by_rows[value]);
+  }
+  second.values = std::move(values);
+  second.by_rows = std::move(by_rows);
+  second.in_slices = first.in_slices;
+  return second;
+}
+
 }  // namespace
 
 bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
@@ -227,7 +246,11 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
 }
 
 absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan) {
-  CLEAVE_ASSIGN_OR_RETURN(Distributed distributed, Rewriter(graph, plan).Run());
+  const std::optional<Distributed> sliced = WithSlicedLosses(graph, plan);
+  CLEAVE_ASSIGN_OR_RETURN(
+      Distributed distributed,
+      Rewriter(sliced.has_value() ? sliced->graph : graph, sliced.has_value() ? sliced->plan : plan).Run());
+  if (sliced.has_value()) distributed = After(*sliced, std::move(distributed));
   return graph.sums == DType::kF32 ? WithWideSums(std::move(distributed)) : std::move(distributed);
 }
 

@@ -25,6 +25,9 @@ struct Distributed {
   IdVector<OpId, OpId> values;     // For each op of the original graph: the op of `graph` that makes its value.
   // For each op of the original graph: whether that value has only the rows of a table which a step looks up.
   IdVector<OpId, uint8_t> by_rows;
+  // For each op of the original graph: whether that value exists in slices only, one after another (logits of a loss
+  // that is computed in parts).
+  IdVector<OpId, uint8_t> in_slices;
 };
 
 // Whether `strategy` cuts an inner factor into more than one piece.
@@ -36,6 +39,8 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
 // from.
 //
 // A table's gradient that is applied by rows (ir/graph/row_updates) and what is computed of it are rows, too.
+//
+// A loss with the attribute `parts` (ir/graph/sliced_losses) is computed in slices where that can be done.
 //
 // Statistics that an op and its gradients have in common (the moments of layer_norm) are computed once.
 //

@@ -44,6 +44,7 @@ class Widening {
     result_.plan = narrow.plan;
     result_.plan.ops = {};
     result_.by_rows = narrow.by_rows;
+    result_.in_slices = narrow.in_slices;
   }
 
   // Whether there is such a value.

@@ -64,23 +64,26 @@ void WriteGradient(ConstReals logits, const int32_t* label, int64_t rows, int64_
 }  // namespace
 
 void CrossEntropy(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
-                  const SampleMask& mask, float* loss, float smoothing) {
+                  const SampleMask& mask, float* loss, float smoothing, float z_loss) {
   *loss = MeanShareOfRows(logits, rows, classes, whole, mask, [=](int64_t r, const float* row) {
     if (label[r] < 0 || label[r] >= classes) return 0.0f;
     const float largest = RowMax(row, classes);
-    const float own = std::log(RowExpSum(row, classes, largest)) - (row[label[r]] - largest);
+    const float log = std::log(RowExpSum(row, classes, largest)), log_sum = log + largest;
+    const float own = log - (row[label[r]] - largest) + z_loss * log_sum * log_sum;
     return smoothing == 0 ? own
                           : own + smoothing * (row[label[r]] - RowSum(row, classes) / static_cast<float>(classes));
   });
 }
 
 void CrossEntropyGradient(ConstReals logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
-                          int64_t whole, Reals dlogits, float smoothing) {
+                          int64_t whole, Reals dlogits, float smoothing, float z_loss) {
   const float factor = dloss.Get() / static_cast<float>(whole);
   const float even = factor * smoothing / static_cast<float>(classes);
   WriteGradient(logits, label, rows, classes, classes, dlogits, [=](int64_t r, const float* from, float* to) {
     const float largest = RowMax(from, classes);
-    const float scale = factor / RowExpSum(from, classes, largest);
+    const float sum = RowExpSum(from, classes, largest);
+    const float by_log_sum = z_loss == 0 ? 1.0f : 1.0f + 2.0f * z_loss * (std::log(sum) + largest);
+    const float scale = factor * by_log_sum / sum;
 #pragma omp simd
     for (int64_t i = 0; i < classes; ++i) to[i] = Exp(from[i] - largest) * scale - even;
     to[label[r]] -= factor * (1 - smoothing);
@@ -99,13 +102,14 @@ void Accuracy(ConstReals logits, const int32_t* label, int64_t rows, int64_t cla
 }
 
 void LabelLoss(ConstReals logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
-               int64_t whole, const SampleMask& mask, float* loss, float smoothing) {
+               int64_t whole, const SampleMask& mask, float* loss, float smoothing, float z_loss) {
   const int64_t count = classes.count;
   const ClassRange range = classes;
   // What the label gives to its own class.
   const auto own = [=](int64_t r) {
     const int64_t truth = label[r] - range.first;
-    return truth < 0 || truth >= count ? 0.0f : log_sum[r] - (1 - smoothing) * logits[r * count + truth];
+    if (truth < 0 || truth >= count) return 0.0f;
+    return log_sum[r] - (1 - smoothing) * logits[r * count + truth] + z_loss * log_sum[r] * log_sum[r];
   };
   const auto is_class = [=](int64_t r) { return label[r] >= 0 && label[r] < range.whole; };
   *loss = smoothing == 0 ? MeanShare(rows, whole, mask, [=](int64_t r) { return is_class(r) ? own(r) : 0.0f; })
@@ -116,13 +120,14 @@ void LabelLoss(ConstReals logits, const int32_t* label, const float* log_sum, in
 }
 
 void LabelLossGradient(ConstReals logits, const int32_t* label, const float* log_sum, Scalar<float> dloss, int64_t rows,
-                       const ClassRange& classes, int64_t whole, Reals dlogits, float smoothing) {
+                       const ClassRange& classes, int64_t whole, Reals dlogits, float smoothing, float z_loss) {
   const float factor = dloss.Get() / static_cast<float>(whole);
   const float even = factor * smoothing / static_cast<float>(classes.whole);
   const ClassRange range = classes;
   WriteGradient(logits, label, rows, range.count, range.whole, dlogits, [=](int64_t r, const float* from, float* to) {
+    const float scale = factor * (1.0f + (z_loss == 0 ? 0.0f : 2.0f * z_loss * log_sum[r]));
 #pragma omp simd
-    for (int64_t i = 0; i < range.count; ++i) to[i] = Exp(from[i] - log_sum[r]) * factor - even;
+    for (int64_t i = 0; i < range.count; ++i) to[i] = Exp(from[i] - log_sum[r]) * scale - even;
     const int64_t truth = label[r] - range.first;
     if (truth >= 0 && truth < range.count) to[truth] -= factor * (1 - smoothing);
   });

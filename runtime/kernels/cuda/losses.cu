@@ -61,9 +61,11 @@ struct LabelLossOfRow {
   const int32_t* label;
   const float* log_sum;
   ClassRange classes;
+  float z_loss;
   __device__ float operator()(int64_t row) const {
     const int64_t truth = label[row] - classes.first;
-    return truth < 0 || truth >= classes.count ? 0.0f : log_sum[row] - logits[row * classes.count + truth];
+    if (truth < 0 || truth >= classes.count) return 0.0f;
+    return log_sum[row] - logits[row * classes.count + truth] + z_loss * log_sum[row] * log_sum[row];
   }
 };
 
@@ -87,7 +89,7 @@ __device__ float SumOfRow(const Row<Form, kHolds>& row, int64_t columns) {
 
 template <typename Form>
 __global__ void CrossEntropyRows(ConstReals logits, const int32_t* __restrict__ label, int64_t rows, int64_t classes,
-                                 float smoothing, float* __restrict__ values) {
+                                 float smoothing, float z_loss, float* __restrict__ values) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const int32_t truth = label[r];
     const bool is_class = truth >= 0 && truth < classes;  // The same for all threads of the row.
@@ -96,7 +98,8 @@ __global__ void CrossEntropyRows(ConstReals logits, const int32_t* __restrict__ 
       const ConstReals from = logits + r * classes;
       const Row<Form> row(from, classes);
       const ExpSum exponentials = RowExpSum(row, classes);
-      value = std::log(exponentials.sum) - (from[truth] - exponentials.largest);
+      const float log = std::log(exponentials.sum), log_sum = log + exponentials.largest;
+      value = log - (from[truth] - exponentials.largest) + z_loss * log_sum * log_sum;
       if (smoothing > 0) value += smoothing * (from[truth] - SumOfRow(row, classes) / static_cast<float>(classes));
     }
     if (Form::Lane() == 0) values[r] = value;
@@ -105,7 +108,8 @@ __global__ void CrossEntropyRows(ConstReals logits, const int32_t* __restrict__ 
 
 template <typename Form>
 __global__ void CrossEntropyGradientRows(ConstReals logits, const int32_t* __restrict__ label, Scalar<float> dloss,
-                                         float whole, int64_t rows, int64_t classes, float smoothing, Reals dlogits) {
+                                         float whole, int64_t rows, int64_t classes, float smoothing, float z_loss,
+                                         Reals dlogits) {
   const float factor = dloss.Get() / whole;
   const float own = factor * (1 - smoothing);
   const float even = factor * smoothing / static_cast<float>(classes);
@@ -119,7 +123,8 @@ __global__ void CrossEntropyGradientRows(ConstReals logits, const int32_t* __res
     }
     const ExpSum exponentials = RowExpSum(row, classes);
     const float largest = exponentials.largest;
-    const float scale = factor / exponentials.sum;
+    const float by_log_sum = z_loss == 0 ? 1.0f : 1.0f + 2.0f * z_loss * (std::log(exponentials.sum) + largest);
+    const float scale = factor * by_log_sum / exponentials.sum;
     const auto gradient = [=](int64_t i, float x) {
       return Exp(x - largest) * scale - even - (i == truth ? own : 0.0f);
     };
@@ -130,7 +135,7 @@ __global__ void CrossEntropyGradientRows(ConstReals logits, const int32_t* __res
 template <typename Form>
 __global__ void SmoothedLabelLossRows(ConstReals logits, const int32_t* __restrict__ label,
                                       const float* __restrict__ log_sum, int64_t rows, ClassRange classes,
-                                      float smoothing, float* __restrict__ values) {
+                                      float smoothing, float z_loss, float* __restrict__ values) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const bool is_class = label[r] >= 0 && label[r] < classes.whole;  // The same for all threads of the row.
     const int64_t truth = label[r] - classes.first;
@@ -139,7 +144,9 @@ __global__ void SmoothedLabelLossRows(ConstReals logits, const int32_t* __restri
     if (is_class) {
       const Row<Form, false> row(from, classes.count);
       value = -smoothing / static_cast<float>(classes.whole) * SumOfRow(row, classes.count);
-      if (truth >= 0 && truth < classes.count) value += log_sum[r] - (1 - smoothing) * from[truth];
+      if (truth >= 0 && truth < classes.count) {
+        value += log_sum[r] - (1 - smoothing) * from[truth] + z_loss * log_sum[r] * log_sum[r];
+      }
     }
     if (Form::Lane() == 0) values[r] = value;
   }
@@ -148,7 +155,7 @@ __global__ void SmoothedLabelLossRows(ConstReals logits, const int32_t* __restri
 template <typename Form>
 __global__ void LabelLossGradientRows(ConstReals logits, const int32_t* __restrict__ label,
                                       const float* __restrict__ log_sum, Scalar<float> dloss, float whole, int64_t rows,
-                                      ClassRange classes, float smoothing, Reals dlogits) {
+                                      ClassRange classes, float smoothing, float z_loss, Reals dlogits) {
   const float factor = dloss.Get() / whole;
   const float own = factor * (1 - smoothing);
   const float even = factor * smoothing / static_cast<float>(classes.whole);
@@ -156,9 +163,10 @@ __global__ void LabelLossGradientRows(ConstReals logits, const int32_t* __restri
     const bool is_class = label[r] >= 0 && label[r] < classes.whole;
     const int64_t truth = label[r] - classes.first;
     const float sum = log_sum[r];
+    const float scale = factor * (z_loss == 0 ? 1.0f : 1.0f + 2.0f * z_loss * sum);
     const Row<Form, false> row(logits + r * classes.count, classes.count);
     const auto gradient = [=](int64_t i, float x) {
-      return is_class ? Exp(x - sum) * factor - even - (i == truth ? own : 0.0f) : 0.0f;
+      return is_class ? Exp(x - sum) * scale - even - (i == truth ? own : 0.0f) : 0.0f;
     };
     WriteRow<Form>(classes.count, dlogits + r * classes.count, gradient, row);
   }
@@ -194,19 +202,19 @@ void WriteShareOfRows(ConstReals logits, int64_t rows, int64_t classes, int64_t 
 }  // namespace
 
 void CrossEntropy(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
-                  const SampleMask& mask, float* loss, float smoothing) {
+                  const SampleMask& mask, float* loss, float smoothing, float z_loss) {
   WriteShareOfRows(logits, rows, classes, whole, mask, loss, [=](auto form, float* values) {
     using Form = decltype(form);
-    Launch(CrossEntropyRows<Form>, Form::Shape(rows), logits, label, rows, classes, smoothing, values);
+    Launch(CrossEntropyRows<Form>, Form::Shape(rows), logits, label, rows, classes, smoothing, z_loss, values);
   });
 }
 
 void CrossEntropyGradient(ConstReals logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
-                          int64_t whole, Reals dlogits, float smoothing) {
+                          int64_t whole, Reals dlogits, float smoothing, float z_loss) {
   WithRowForm(classes, AreAligned(logits, dlogits), [=](auto form) {
     using Form = decltype(form);
     Launch(CrossEntropyGradientRows<Form>, Form::Shape(rows), logits, label, dloss, static_cast<float>(whole), rows,
-           classes, smoothing, dlogits);
+           classes, smoothing, z_loss, dlogits);
   });
 }
 
@@ -219,22 +227,24 @@ void Accuracy(ConstReals logits, const int32_t* label, int64_t rows, int64_t cla
 }
 
 void LabelLoss(ConstReals logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
-               int64_t whole, const SampleMask& mask, float* loss, float smoothing) {
-  if (smoothing == 0) return WriteShare(LabelLossOfRow{logits, label, log_sum, classes}, rows, whole, mask, loss);
+               int64_t whole, const SampleMask& mask, float* loss, float smoothing, float z_loss) {
+  if (smoothing == 0)
+    return WriteShare(LabelLossOfRow{logits, label, log_sum, classes, z_loss}, rows, whole, mask, loss);
   const ClassRange range = classes;
   WriteShareOfRows(logits, rows, range.count, whole, mask, loss, [=](auto form, float* values) {
     using Form = decltype(form);
-    Launch(SmoothedLabelLossRows<Form>, Form::Shape(rows), logits, label, log_sum, rows, range, smoothing, values);
+    Launch(SmoothedLabelLossRows<Form>, Form::Shape(rows), logits, label, log_sum, rows, range, smoothing, z_loss,
+           values);
   });
 }
 
 void LabelLossGradient(ConstReals logits, const int32_t* label, const float* log_sum, Scalar<float> dloss, int64_t rows,
-                       const ClassRange& classes, int64_t whole, Reals dlogits, float smoothing) {
+                       const ClassRange& classes, int64_t whole, Reals dlogits, float smoothing, float z_loss) {
   const ClassRange range = classes;
   WithRowForm(range.count, AreAligned(logits, dlogits), [=](auto form) {
     using Form = decltype(form);
     Launch(LabelLossGradientRows<Form>, Form::Shape(rows), logits, label, log_sum, dloss, static_cast<float>(whole),
-           rows, range, smoothing, dlogits);
+           rows, range, smoothing, z_loss, dlogits);
   });
 }
 

@@ -1,0 +1,112 @@
+#include "search/slices.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "base/units/units.h"
+#include "ir/graph/row_updates/row_updates.h"
+#include "ir/graph/sliced_losses/sliced_losses.h"
+#include "search/knobs/memory/measured.h"
+#include "search/knobs/memory/memory.h"
+#include "search/rows.h"
+
+namespace cleave::search {
+namespace {
+
+// Of a power of two, which divides most sequences. With fewer parts logits still count, with more products are small.
+constexpr int64_t kParts = 8;
+
+using Parts = std::vector<std::pair<ir::OpId, int64_t>>;
+
+// The losses whose number of parts the model leaves open and which can be computed in parts.
+Parts OpenLosses(const ir::Graph& graph, const ir::ParallelSettings& settings) {
+  Parts parts;
+  if (settings.slice_losses == ir::SliceLosses::kNone) return parts;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kCrossEntropy || ir::PartsOf(op) != 0) continue;
+    if (std::holds_alternative<ir::SlicedLoss>(ir::FindSlicedLoss(graph, op.id))) parts.emplace_back(op.id, kParts);
+  }
+  return parts;
+}
+
+// Whether a plan pays time for memory without being told to.
+bool SavesMemory(const ir::Plan& plan, const ir::Pins& pins) {
+  if (plan.micro_batches > 1 && !pins.settings.micro_batches.has_value()) return true;
+  std::set<ir::OpId> pinned;
+  for (const ir::RetentionPin& pin : pins.retentions) pinned.insert(pin.op);
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const ir::OpId op(static_cast<int64_t>(i));
+    if (plan.ops[op].retention != ir::Retention::kKeep && pinned.count(op) == 0) return true;
+  }
+  return false;
+}
+
+struct Measured {
+  Found found;
+  Bytes peak;
+  Seconds step;
+};
+
+std::optional<Measured> Measure(const ir::Graph& graph, std::optional<Found> found, const Cluster& cluster,
+                                const SearchOptions& options) {
+  if (!found.has_value()) return std::nullopt;
+  if (!found->program.has_value()) {
+    found->program =
+        MustMake(ir::WithRowUpdates(graph, ir::GradientsByRows(found->plan)), found->plan, cluster, options.execution);
+  }
+  const Bytes peak = PeakOf(*found->program);
+  const Seconds step = StepOf(*found->program, cluster, options.execution);
+  return Measured{.found = *std::move(found), .peak = peak, .step = step};
+}
+
+std::string WhyParts(const Measured& taken, const std::optional<Measured>& other) {
+  if (!other.has_value()) return "as nothing else fits, or as asked";
+  return absl::StrCat("a rank needs ", FormatBytes(taken.peak), " and a step takes ", FormatSeconds(taken.step),
+                      " in place of ", FormatBytes(other->peak), " and ", FormatSeconds(other->step));
+}
+
+void ExplainParts(const Parts& parts, bool takes_slices, const std::string& why, ir::Plan& plan) {
+  for (const auto& [loss, count] : parts) {
+    ir::OpPlan& planned = plan.ops[loss];
+    if (takes_slices) planned.parts = count;
+    absl::StrAppend(&planned.reason, "; ", takes_slices ? "in parts" : "of all logits at once", ": ", why);
+  }
+}
+
+}  // namespace
+
+std::optional<Found> SearchWithSlices(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
+                                      const SearchOptions& options, Diagnostics& diagnostics) {
+  const Parts parts = OpenLosses(graph, pins.settings);
+  if (parts.empty()) return SearchWithRows(graph, cluster, pins, options, diagnostics);
+  const bool takes_all = pins.settings.slice_losses == ir::SliceLosses::kAll;
+  Diagnostics of_whole, of_slices;
+  std::optional<Measured> whole, slices;
+  if (!takes_all) {
+    std::optional<Found> found = SearchWithRows(graph, cluster, pins, options, of_whole);
+    const bool is_memory = options.objective == ir::Objective::kMemory;
+    if (found.has_value() && !is_memory && !SavesMemory(found->plan, pins)) {
+      diagnostics.AddAll(of_whole);
+      return found;
+    }
+    whole = Measure(graph, std::move(found), cluster, options);
+  }
+  const ir::Graph sliced = ir::WithParts(graph, parts);
+  slices = Measure(sliced, SearchWithRows(sliced, cluster, pins, options, of_slices), cluster, options);
+  const bool takes_slices =
+      slices.has_value() &&
+      (!whole.has_value() ||
+       (options.objective == ir::Objective::kMemory ? slices->peak < whole->peak : slices->step < whole->step));
+  diagnostics.AddAll(takes_slices || takes_all ? of_slices : of_whole);
+  std::optional<Measured>& taken = takes_slices ? slices : whole;
+  if (!taken.has_value()) return std::nullopt;
+  ExplainParts(parts, takes_slices, WhyParts(*taken, takes_slices ? whole : slices), taken->found.plan);
+  return std::move(taken->found);
+}
+
+}  // namespace cleave::search
