@@ -18,7 +18,7 @@ float Written(Function function, const Arguments&... arguments) {
 // For Written: a function that takes the smoothing behind its result.
 template <typename Function>
 auto Smoothed(Function function, float smoothing) {
-  return [=](const auto&... arguments) { function(arguments..., smoothing); };
+  return [=](const auto&... arguments) { function(arguments..., smoothing, 0.0f); };
 }
 
 // Logits and labels of some rows, of which one label is no class.

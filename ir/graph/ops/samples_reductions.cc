@@ -77,7 +77,7 @@ void AddReductionSamples(Forms& forms) {
   forms[OpKind::kCrossEntropy] = [](Maker& maker) {
     Classifications(maker);
     const int64_t a = maker.Size();
-    const Attributes smoothed = {{attribute::kLabelSmoothing, 0.3}};
+    const Attributes smoothed = {{attribute::kLabelSmoothing, 0.3}, {attribute::kZLoss, 0.1}};
     maker.Add({{{a, 4}}, {{a}, Fill::kLabels}}, smoothed);
     maker.Add({{{a, 2, 3}}, {{a, 2}, Fill::kLabels}, {{a}, Fill::kMask}}, smoothed);
   };
@@ -93,7 +93,7 @@ void AddReductionSamples(Forms& forms) {
     const int64_t a = maker.Size(), b = maker.Size();
     maker.Add({{{a, 3}}, {{a}, Fill::kLabels}, {{}}});
     maker.Add({{{a, b, 4}}, {{a, b}, Fill::kLabels}, {{}}});
-    maker.Add({{{a, 3}}, {{a}, Fill::kLabels}, {{}}}, {{attribute::kLabelSmoothing, 0.3}});
+    maker.Add({{{a, 3}}, {{a}, Fill::kLabels}, {{}}}, {{attribute::kLabelSmoothing, 0.3}, {attribute::kZLoss, 0.1}});
   };
 }
 

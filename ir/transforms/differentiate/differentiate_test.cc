@@ -47,7 +47,7 @@ TEST(DifferentiateTest, Mlp) {
   EXPECT_EQ(
       text.substr(text.find("  %12")),
       R"(  %12: f32[] = constant() {dtype = "f32", shape = (), value = 1.0} phase(backward) gradient_of(%10)  // loss.grad, :6
-  %13: f32[6, 3] = cross_entropy_gradient(%9, %1, %12) {label_smoothing = 0.0} phase(backward) from(%10, (0, 1)) gradient_of(%9)  // logits.grad, :6
+  %13: f32[6, 3] = cross_entropy_gradient(%9, %1, %12) {label_smoothing = 0.0, z_loss = 0.0} phase(backward) from(%10, (0, 1)) gradient_of(%9)  // logits.grad, :6
   %14: f32[6, 5] = matmul(%13, %8) {transpose_a = false, transpose_b = false} phase(backward) from(%9, (0, 2, 1)) gradient_of(%7)  // h1.grad, :5
   %15: f32[3, 5] = matmul(%13, %7) {transpose_a = true, transpose_b = false} phase(backward) from(%9, (2, 0, 1)) gradient_of(%8)  // logits.weight.grad, :5
   %16: f32[6, 5] = relu_gradient(%14, %7) phase(backward) from(%7, (0, 1)) gradient_of(%6)  // h1.bias_add.grad, :4
