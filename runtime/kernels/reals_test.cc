@@ -114,7 +114,8 @@ TEST_P(ReadAndWrite16Bits, Rows) {
   Check(elements(), [&](ConstReals a, ConstReals b, Reals y) { SoftmaxGradient(a, b, rows, columns, y); });
   Check(elements(), [&](ConstReals a, ConstReals, Reals y) { LogSoftmax(a, rows, columns, y); });
   Check(elements(), [&](ConstReals a, ConstReals b, Reals y) { LogSoftmaxGradient(a, b, rows, columns, y); });
-  Check(elements(), [&](ConstReals a, ConstReals, Reals y) { LayerNorm(a, nullptr, scale, shift, rows, columns, {}, nullptr, y); });
+  Check(elements(),
+        [&](ConstReals a, ConstReals, Reals y) { LayerNorm(a, nullptr, scale, shift, rows, columns, {}, nullptr, y); });
   Check(elements(), [&](ConstReals a, ConstReals b, Reals y) {
     LayerNormGradient(a, b, scale, nullptr, rows, columns, {}, y, nullptr, nullptr, nullptr);
   });

@@ -16,7 +16,8 @@ void SoftmaxGradient(ConstReals dy, ConstReals y, int64_t rows, int64_t columns,
 void LogSoftmax(ConstReals x, int64_t rows, int64_t columns, Reals y);
 void LogSoftmaxGradient(ConstReals dy, ConstReals y, int64_t rows, int64_t columns, Reals dx);
 
-// How rows are normalized: their mean is subtracted, if `centered`, and they are divided by sqrt(mean square + epsilon).
+// How rows are normalized: their mean is subtracted, if `centered`, and they are divided by sqrt(mean square +
+// epsilon).
 struct RowNorm {
   float epsilon = 1e-5f;
   bool centered = true;

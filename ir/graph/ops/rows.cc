@@ -111,8 +111,9 @@ NormalizedRows Normalized(GraphBuilder& builder, OpId x, const Norm& norm, const
   }
   const OpId squares = builder.Add(OpKind::kSquare, {centered}, {}, absl::StrCat(name, ".squares"));
   const OpId variance = RowMean(builder, squares, absl::StrCat(name, ".squares"));
-  const OpId small = builder.Add(OpKind::kConstant, {}, {{attribute::kShape, Shape{}}, {attribute::kValue, norm.epsilon}},
-                                 absl::StrCat(name, ".epsilon"));
+  const OpId small =
+      builder.Add(OpKind::kConstant, {}, {{attribute::kShape, Shape{}}, {attribute::kValue, norm.epsilon}},
+                  absl::StrCat(name, ".epsilon"));
   const OpId above_zero = builder.Add(OpKind::kAdd, {variance, small}, {}, absl::StrCat(name, ".variance"));
   const OpId inverse = builder.Add(OpKind::kRsqrt, {above_zero}, {}, absl::StrCat(name, ".inverse_deviation"));
   return {.values = builder.Add(OpKind::kMul, {centered, inverse}, {}, absl::StrCat(name, ".normalized")),
