@@ -207,7 +207,7 @@ TEST(RecomputeMore, DropoutDropsTheSameElements) {
     const Example example = {"tests/end_to_end/dropped_layers.model", ranks, {}, "data_parallel"};
     const Trained kept = Train(example, {"recompute=none"});
     const Trained again = Train(example, {"recompute=full"});
-    EXPECT_GE(again.made_again, 9);
+    EXPECT_GE(again.made_again, 7);
     EXPECT_LT(again.measured, kept.measured);
     EXPECT_EQ(again.cuts, kept.cuts);
     ExpectSameNumbers(again, kept);
