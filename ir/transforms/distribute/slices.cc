@@ -249,7 +249,7 @@ class Slicer {
 
   // What a slice's gradients are multiples of: the loss is the mean of the slices.
   OpId ShareOf(const Op& op, OpId dloss, const Cut& cut) {
-    const auto [found, is_new] = shares_.emplace(dloss, OpId());
+    const auto [found, is_new] = shares_.emplace(std::pair(dloss, cut.parts), OpId());
     if (is_new) {
       const Repetition pass = std::exchange(pass_, {});
       found->second =
@@ -326,8 +326,8 @@ class Slicer {
   UniqueNames names_;
   IdVector<OpId, uint8_t> is_added_;
   std::map<std::tuple<OpId, int, int64_t, Layout>, OpId> slices_;
-  std::map<OpId, OpId> shares_;
-  Repetition pass_;  // Of the slice that is being added.
+  std::map<std::pair<OpId, int64_t>, OpId> shares_;  // By the gradient and the number of parts.
+  Repetition pass_;                                  // Of the slice that is being added.
 };
 
 }  // namespace
