@@ -21,6 +21,7 @@
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/roles.h"
 #include "ir/graph/unique_names.h"
+#include "ir/transforms/distribute/append.h"
 #include "ir/transforms/distribute/built_form.h"
 #include "ir/transforms/distribute/rows.h"
 #include "ir/transforms/distribute/slices.h"
@@ -139,11 +140,7 @@ class Rewriter {
   }
 
   OpId Append(Op op, const Op& original, OpPlan plan) {
-    op.id = OpId(static_cast<int64_t>(result_.graph.ops.size()));
-    if (op.gradient_of.has_value()) op.gradient_of = result_.values[*op.gradient_of];
-    result_.plan.ops.push_back(std::move(plan));
-    result_.originals.push_back(original.id);
-    return result_.graph.ops.push_back(std::move(op));
+    return ir::Append(std::move(op), original, std::move(plan), result_);
   }
 
   // A value may be made with more partial axes than planned; they are resolved at once (the plan's `output`).

@@ -19,6 +19,7 @@
 #include "ir/graph/roles.h"
 #include "ir/graph/sliced_losses/sliced_losses.h"
 #include "ir/graph/unique_names.h"
+#include "ir/transforms/distribute/append.h"
 #include "ir/transforms/distribute/built_form.h"
 
 namespace cleave::ir {
@@ -313,11 +314,7 @@ class Slicer {
   }
 
   OpId Append(Op op, const Op& original, OpPlan plan) {
-    op.id = OpId(static_cast<int64_t>(result_.graph.ops.size()));
-    if (op.gradient_of.has_value()) op.gradient_of = result_.values[*op.gradient_of];
-    result_.plan.ops.push_back(std::move(plan));
-    result_.originals.push_back(original.id);
-    return result_.graph.ops.push_back(std::move(op));
+    return ir::Append(std::move(op), original, std::move(plan), result_);
   }
 
   const Graph& graph_;
