@@ -1,9 +1,10 @@
 #!/bin/bash
-# Makes the Debian package of the command: deb.sh PACKAGE BINARY VERSION README BASH_COMPLETION ZSH_COMPLETION
-# MANUAL. The same files give the same bytes.
+# Makes the Debian package of the command: deb.sh PACKAGE BINARY VERSION NOTICE LICENSE README BASH_COMPLETION
+# ZSH_COMPLETION MANUAL. The same files give the same bytes.
 set -eu
 
-package=$1 binary=$2 version=$(cat "$3") readme=$4 bash_completion=$5 zsh_completion=$6 manual=$7
+package=$1 binary=$2 version=$(cat "$3") notice=$4 license=$5 readme=$6
+bash_completion=$7 zsh_completion=$8 manual=$9
 export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH=1767225600 # Every file has this date: 2026-01-01.
 umask 022
 
@@ -15,6 +16,7 @@ install -D -m 644 "$bash_completion" "$root/usr/share/bash-completion/completion
 install -D -m 644 "$zsh_completion" "$root/usr/share/zsh/vendor-completions/_cleave"
 install -d "$root/usr/share/man/man1" && gzip -9n <"$manual" >"$root/usr/share/man/man1/cleave.1.gz"
 install -D -m 644 "$readme" "$root/usr/share/doc/cleave/README.md"
+cat "$notice" "$license" >"$root/usr/share/doc/cleave/copyright"
 
 # dpkg-shlibdeps knows from which versions on a package has what the command links. It wants to see a source package.
 mkdir "$folder/debian"

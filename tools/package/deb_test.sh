@@ -31,6 +31,7 @@ found=$(cd "$tree" && find . -type f -printf '%m %p\n' | sort -k2)
 expected="755 ./usr/bin/cleave
 644 ./usr/share/bash-completion/completions/cleave
 644 ./usr/share/doc/cleave/README.md
+644 ./usr/share/doc/cleave/copyright
 644 ./usr/share/man/man1/cleave.1.gz
 644 ./usr/share/zsh/vendor-completions/_cleave"
 [ "$found" = "$expected" ] || fail "it holds:
@@ -53,8 +54,8 @@ gzip -dc "$tree/usr/share/man/man1/cleave.1.gz" >"$TEST_TMPDIR/cleave.1"
 
 # Made again in another folder, at another time, under another locale and umask.
 (umask 077 && LC_ALL=C.UTF-8 TMPDIR=$TEST_TMPDIR tools/package/deb.sh "$TEST_TMPDIR/again.deb" "$tree/usr/bin/cleave" \
-  VERSION README.md "$tree/usr/share/bash-completion/completions/cleave" "$tree/usr/share/zsh/vendor-completions/_cleave" \
-  "$TEST_TMPDIR/cleave.1") ||
+  VERSION NOTICE LICENSE README.md "$tree/usr/share/bash-completion/completions/cleave" \
+  "$tree/usr/share/zsh/vendor-completions/_cleave" "$TEST_TMPDIR/cleave.1") ||
   fail "it cannot be made again"
 cmp "$package" "$TEST_TMPDIR/again.deb" || fail "the same files give another package"
 
