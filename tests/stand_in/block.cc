@@ -251,9 +251,9 @@ void CheckFull(unsigned mask) {
 void RunBlock(const dim3& shape, size_t shared_bytes, const std::function<void()>& thread) {
   block_of_thread.Run(shape, shared_bytes, thread);
 }
-bool Reversed() { return Seed() % 2 == 1; }
+bool Reversed() { return Mixed(in_block.launch) % 2 == 1; }
 
-void BeginLaunch() { ++in_block.launch; }
+uint64_t BeginLaunch() { return Mixed(++in_block.launch); }
 size_t DynamicSharedBytes() { return block_of_thread.shared_bytes(); }
 
 bool InKernel() { return block_of_thread.running(); }

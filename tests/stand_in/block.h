@@ -13,14 +13,15 @@
 
 namespace stand_in {
 
-// Called before the blocks of a launch run.
-void BeginLaunch();
+// Called before the blocks of a launch run. A number that is another one in each launch, chosen by the seed (schedule.h).
+uint64_t BeginLaunch();
 
 // Runs `thread` for each thread of a block of `shape` with this much dynamic shared memory; blockIdx, blockDim and
 // gridDim are set. Ends the process with a message where threads wait for each other forever.
 void RunBlock(const dim3& shape, size_t shared_bytes, const std::function<void()>& thread);
 
-// With odd seeds (schedule.h) the last thread of a block runs first.
+// Whether the last thread of a block runs first: it does in about half of the launches, so that what threads that race
+// leave behind differs from launch to launch.
 bool Reversed();
 
 // Of the block that runs.

@@ -165,13 +165,13 @@ cudaError_t Enqueue(cudaStream_t stream, TaskRun run) {
   return cudaSuccess;
 }
 
-// Blocks of a grid run in an order of the seed.
+// Blocks of a grid run in an order of the seed, which is another one in each launch.
 void RunGrid(const dim3& grid, const dim3& block, size_t shared_bytes, const std::function<void()>& thread) {
-  BeginLaunch();
+  const uint64_t chosen = BeginLaunch();
   gridDim = grid;
   blockDim = block;
   const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
-  const uint64_t first = Seed() == 0 ? 0 : Mixed(blocks) % blocks;
+  const uint64_t first = chosen % blocks;
   for (uint64_t k = 0; k < blocks; ++k) {
     const uint64_t i = Reversed() ? (first + blocks - k) % blocks : (first + k) % blocks;
     blockIdx = {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
