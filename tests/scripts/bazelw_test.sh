@@ -3,7 +3,7 @@
 set -u
 
 data=$PWD
-tools="sh true bash sed grep tr dirname mkdir touch env cat sleep"
+tools="sh true bash sed grep tr dirname mkdir touch env cat sleep find sort awk xargs rm"
 failures=0
 
 fail() {
@@ -125,5 +125,20 @@ folder=$TEST_TMPDIR
 list=$data/third_party/packages.txt
 grep -vE '^#|^[a-z0-9][a-z0-9+.-]+ +[^ ].+$' "$list" >"$folder/output" && fail "lines that are not a name and a reason"
 grep -v '^#' "$list" | sed 's/ .*//' | sort | uniq -d | grep . >"$folder/output" && fail "names that stand twice"
+
+# Files of 6 GiB each, which take nothing: the two that were read last stay, and for a day nobody counts again.
+start the_disk_cache_is_bounded
+cache=$folder/home/.cache/cleave-bazel/cas
+mkdir -p "$cache"
+of_6_gib() { truncate -s 6G "$cache/$1" && touch -a -d "$2" "$cache/$1"; }
+of_6_gib "read_last" "1 hour ago"
+of_6_gib "read before" "2 hours ago"
+of_6_gib "read first" "3 days ago"
+run build
+expect_exit 7
+[ "$(ls "$cache" | tr '\n' ';')" = "read before;read_last;" ] || fail "the cache has: $(ls "$cache")"
+of_6_gib "read first" "3 days ago"
+run build
+[ -e "$cache/read first" ] || fail "the cache was counted again on the same day"
 
 exit $((failures > 0))
