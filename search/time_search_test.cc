@@ -128,13 +128,11 @@ Seconds StepByDefault(const ir::Graph& graph, const Cluster& cluster, std::optio
 TEST(TimeSearchTest, OtherWeightsOfGradientsGiveNoFasterPlans) {
   const ir::Graph small = Gpt({.batch = 8, .seq = 512, .vocab = 8192, .width = 2048, .heads = 32, .layers = 4});
   const ir::Graph large = Gpt({.batch = 256, .seq = 512, .vocab = 8192, .width = 512, .heads = 8, .layers = 4});
-  for (const ir::Graph& graph : {small, large}) {
-    for (const char* const machines : {"h100x8", "v100x8"}) {
-      const Cluster cluster = Named(machines, 8);
-      const Seconds step = StepByDefault(graph, cluster);
-      for (const double weight : {0.1, 0.5, 1.0}) {
-        EXPECT_LE(step.value(), 1.02 * StepByDefault(graph, cluster, weight).value()) << machines << " " << weight;
-      }
+  for (const auto& [graph, machines] : {std::pair(small, "h100x8"), std::pair(large, "v100x8")}) {
+    const Cluster cluster = Named(machines, 8);
+    const Seconds step = StepByDefault(graph, cluster);
+    for (const double weight : {0.1, 0.5, 1.0}) {
+      EXPECT_LE(step.value(), 1.02 * StepByDefault(graph, cluster, weight).value()) << machines << " " << weight;
     }
   }
 }

@@ -103,10 +103,13 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
     if (formals[i].required && matched[i] == nullptr) missing.push_back(names[i]);
   }
   if (!missing.empty()) {
+    // As many as it takes may be there, and still not those that it needs.
+    const std::string wrong = given.size() < required
+                                  ? absl::StrCat("takes ", CountText(required, formals.size()), ", not ", given.size())
+                                  : absl::StrCat("needs ", QuotedList(missing, "and"));
     ReportWithSignature(
         signature,
-        Error(Code::kE0203, absl::StrCat("`", signature.callee, "` takes ", CountText(required, formals.size()),
-                                         ", not ", given.size()))
+        Error(Code::kE0203, absl::StrCat("`", signature.callee, "` ", wrong))
             .At(call, absl::StrCat(QuotedList(missing, "and"), missing.size() == 1 ? " is missing" : " are missing")),
         reporter);
     return std::nullopt;

@@ -13,7 +13,8 @@ constexpr char kFunctionsToCall[] =
     "fn both(x: f32[n, k]) -> f32[n, k] { let inner = own(x); return twice(inner); }\n"
     "fn late(x: f32[..n]) -> f32[..n] { let _y = x; }\n"
     "fn wrong(x: f32[n, k]) -> f32[k, n] { return x; }\n"
-    "fn even(n: int) -> int { assert(n % 2 == 0, \"{n} is odd\"); return n / 2; }\n";
+    "fn even(n: int) -> int { assert(n % 2 == 0, \"{n} is odd\"); return n / 2; }\n"
+    "fn times(x: f32[..n], by: int, twice: bool = false) -> f32[..n] { return x * by; }\n";
 
 // The ops that `let y = expression;` makes, or the mistakes.
 void CheckExpression(const std::string& expression, const std::string& expected) {
@@ -86,6 +87,8 @@ TEST(CallsTest, Functions) {
   CheckExpression("late(x)", "E0211: function `late` ends without `return`");
   CheckExpression("wrong(x)", "E0206: the result of `wrong` is f32[8, 6], not f32[6, 8]");
   CheckExpression("twice(x, x)", "E0203: `twice` takes 1 argument, not 2");
+  CheckExpression("times(x)", "E0203: `times` takes 2 to 3 arguments, not 1");
+  CheckExpression("times(x, twice = true)", "E0203: `times` needs `by`");
   CheckExpression("own(x[0])", "E0206: argument `x` of `own` is f32[n, k], not 6");
 }
 

@@ -14,6 +14,8 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/partition/partition.h"
+#include "ir/sharding/pins/pins.h"
+#include "search/explain/overview.h"
 #include "search/model/cluster/cluster.h"
 #include "search/search.h"
 #include "search/testing/models.h"
@@ -61,6 +63,25 @@ size_t MarkedRows(const std::string& text) {
 }
 
 size_t LinesOf(const std::string& text) { return std::vector<std::string>(absl::StrSplit(text, '\n')).size(); }
+
+TEST(OverviewTest, PinsByTheLinesThatSayThem) {
+  ir::Graph graph;
+  std::vector<ir::Pin> pins;
+  const auto pin = [&](const std::string& name, int line) {
+    const ir::OpId id(static_cast<int>(graph.ops.size()));
+    graph.ops.push_back({.id = id, .name = name, .line = line});
+    pins.push_back({.op = id, .demand = ir::ReplicatePin(), .span = {}});
+  };
+  EXPECT_EQ(PinsLine(graph, pins), "");
+  pin("x.0.w", 14);
+  pin("h1.matmul", 8);
+  pin("x.1.w", 14);
+  EXPECT_EQ(PinsLine(graph, pins), "pins taken: h1.matmul (line 8), x.0..1.w (line 14)\n");
+  pin("own", 14);
+  EXPECT_EQ(PinsLine(graph, pins), "pins taken: h1.matmul (line 8), x.0.w, … (line 14)\n");
+  for (int line = 20; line < 40; ++line) pin("more", line);
+  EXPECT_TRUE(absl::StrContains(PinsLine(graph, pins), "and of 14 more lines"));
+}
 
 TEST(ExplainTest, ThePlanIsShownUnderEveryPriceWithItsMemoryAndCollectives) {
   const Planned planned(testing::SeedNetwork(), 8);

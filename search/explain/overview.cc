@@ -136,6 +136,27 @@ std::string PlanOverview(const ir::LoweredProgram& made, const Prediction& predi
                       Wrapped("  time      ", TimeText(predicted), 12), Wrapped("  largest   ", LargestText(made), 12));
 }
 
+std::string PinsLine(const ir::Graph& graph, absl::Span<const ir::Pin> pins) {
+  constexpr size_t kShown = 8;
+  std::map<int, std::vector<std::string>> names_by_line;
+  for (const ir::Pin& pin : pins) names_by_line[graph[pin.op].line].push_back(graph[pin.op].name);
+  if (names_by_line.empty()) return "";
+  std::vector<std::string> shown;
+  for (const auto& [line, names] : names_by_line) {
+    if (shown.size() == kShown) break;
+    const LayerName first = LayerNameOf(names.front());
+    const bool are_alike = std::all_of(names.begin(), names.end(),
+                                       [&](const std::string& name) { return LayerNameOf(name).place == first.place; });
+    shown.push_back(
+        absl::StrCat(are_alike ? FoldedName(names) : absl::StrCat(names.front(), ", …"), " (line ", line, ")"));
+  }
+  const size_t more = names_by_line.size() - shown.size();
+  return Wrapped(
+      "pins taken: ",
+      absl::StrCat(absl::StrJoin(shown, ", "), more > 0 ? absl::StrCat(", and of ", Plural(more, "more line")) : ""),
+      12);
+}
+
 std::string PipelineLine(const PipelinePrediction& pipeline) {
   const auto passes = [](const StageSeconds& stage) { return stage.forward + stage.backward; };
   const StageSeconds& slowest =

@@ -4,7 +4,10 @@
 
 #include <string>
 
+#include "absl/types/span.h"
+#include "ir/graph/graph.h"
 #include "ir/program/program.h"
+#include "ir/sharding/pins/pins.h"
 #include "ir/sharding/plan/plan.h"
 #include "search/knobs/memory/memory.h"
 #include "search/price/cost/pipeline.h"
@@ -22,6 +25,10 @@ std::string PlanOverview(const ir::LoweredProgram& made, const Prediction& predi
 // "  stages    4, idle for 12.5% of the passes; the slowest takes 1.2 ms forward and 2.4 ms backward for a
 // micro-batch".
 std::string PipelineLine(const PipelinePrediction& pipeline);
+
+// "pins taken: h1.matmul (line 8), x.0..5.w (line 14)": what the model decides itself, by the lines that say so. Empty
+// where it decides nothing. A plan keeps all pins, or there is none.
+std::string PinsLine(const ir::Graph& graph, absl::Span<const ir::Pin> pins);
 
 // "298,547 under the price bytes, gradient_weight 0.1, at least 298,547 (gap 0.00%)": the cost of the whole, and how
 // far it may be from the best; after an exact search also whether the gap is closed.

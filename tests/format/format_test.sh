@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Runs clang-format over every C++ file of the tree and compares.
+# Runs clang-format over every C++ file of the tree, and cleave fmt over the examples, and compares.
 set -uo pipefail
+
+cleave=$PWD/tools/cleave
 
 root=$(dirname "$(readlink -f WORKSPACE)")
 cd "$root" || exit 1
@@ -32,6 +34,11 @@ if [[ -n $unformatted$failures ]]; then
   sed 's/^/  /' <<<"$unformatted"
   echo "To mend them, run in $root:"
   echo "  clang-format -i" $unformatted
+  exit 1
+fi
+if ! find examples -name '*.model' -print0 | xargs -0 "$cleave" fmt --check >"$output/models" 2>&1; then
+  cat "$output/models"
+  echo "To mend them: cleave fmt EXAMPLE"
   exit 1
 fi
 echo "$(wc -l <<<"$files") files are laid out as clang-format leaves them."

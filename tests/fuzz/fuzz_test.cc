@@ -35,8 +35,8 @@ TEST_P(FuzzTest, AnyInputEndsWell) {
 const std::vector<Target>& Targets() {
   static const auto& targets = *new std::vector<Target>{
       {"chat", 3000},        {"cluster_file", 5000}, {"command_line", 1000}, {"config", 1000},
-      {"image", 2000},       {"json", 5000},         {"mapping", 5000},      {"model_graph", 300},
-      {"model_program", 30}, {"model_text", 300},    {"npy", 5000},          {"packets", 5000},
+      {"image", 2000},       {"json", 5000},         {"mapping", 5000},      {"model_graph", 100},
+      {"model_program", 10}, {"model_text", 300},    {"npy", 5000},          {"packets", 5000},
       {"placement", 5000},   {"plan_file", 300},     {"rank_table", 5000},   {"safetensors", 5000},
       {"samples", 5000},     {"settings", 100},      {"tokenizer", 300}};
   return targets;

@@ -13,7 +13,8 @@
 
 namespace stand_in {
 
-// Called before the blocks of a launch run. A number that is another one in each launch, chosen by the seed (schedule.h).
+// Called before the blocks of a launch run. A number that is another one in each launch, chosen by the seed
+// (schedule.h).
 uint64_t BeginLaunch();
 
 // Runs `thread` for each thread of a block of `shape` with this much dynamic shared memory; blockIdx, blockDim and

@@ -243,7 +243,7 @@ TEST(ManualCheckTest, MistakesAreFound) {
     int missed = 0;
     std::string example;
     for (const Ranks& ranks : RankCases()) {
-      for (uint64_t round = 0; round < 12; ++round) {
+      for (uint64_t round = 0; round < 6; ++round) {
         const Model model = RandomModel(ranks, mutation.primitive, kSeed + round, 3);
         for (size_t at = 0; at < model.program.steps.size(); ++at) {
           Program mutant = model.program;
