@@ -5,8 +5,9 @@
 namespace cleave::codegen {
 namespace {
 
-constexpr absl::string_view kHeaders[] = {"runtime/device/cuda/cuda.h", "runtime/device/cuda/step_numbers.h",
-                                          "runtime/device/cuda/vector.cuh", "runtime/device/memory.h"};
+constexpr absl::string_view kHeaders[] = {"runtime/device/cuda/cuda.h", "runtime/device/cuda/loop_batch.cuh",
+                                          "runtime/device/cuda/step_numbers.h", "runtime/device/cuda/vector.cuh",
+                                          "runtime/device/memory.h"};
 
 // cuBLASLt's workspace for one stream, as NVIDIA recommends for architectures from 9.0 on: 32 MiB, on each of two
 // streams.
@@ -23,7 +24,9 @@ const Target& CudaTarget() {
                                      .is_device = true,
                                      .library_workspace = kLibraryWorkspace,
                                      .largest_attention_head = kLargestAttentionHead,
-                                     .emit_loop = EmitKernelOfLoop};
+                                     .fuse = {.loop_batches = ir::LoopBatches::kAll},
+                                     .emit_loop = EmitKernelOfLoop,
+                                     .emit_batch = EmitBatchOfLoops};
   return kTarget;
 }
 

@@ -20,12 +20,26 @@
 //
 //   Launch(BiasAddRelu<4, 512>, ForElements(k256By4 * 512 / 4), k256By4 * 512, h2_matmul, h2_bias, h2_relu);
 //
+// A batch of loops is one kernel, which finds the tensors of a block's loop in a table (loop_batch.cuh). There a group
+// that is not whole reaches into the gap behind its tensor, so that loops of all sizes have one width.
+//
+//   struct AdamwUpdateLoop {
+//     int64_t count;
+//     const float* gradient;
+//     …
+//   };
+//   std::vector<AdamwUpdateLoop> adamw_update_loops;
+//   adamw_update_loops.push_back({2048, h1_weight_grad, …});
+//   …
+//   LaunchBatch(AdamwUpdate<4>, adamw_update_loops, learning_rate_place);
+//
 // Nothing in the text says which tensors of the model it is about: loops that differ only in their sizes and buffers
 // are launches of one kernel. The width and the sizes by which indexes are divided are constants of each launch, as
 // division by a constant is cheap; the number of elements is only compared, so it is an argument.
 #include "codegen/cuda/loop.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -68,24 +82,70 @@ struct StepNumber {
   std::string parameter;
 };
 
+// The kernel of a loop, or of one of a batch.
 class KernelEmitter {
  public:
-  KernelEmitter(Emission& emission, const ir::FusedLoop& loop)
+  // `common`: of a batch, the tensors that all of its loops read; the others are in the table.
+  KernelEmitter(Emission& emission, const ir::FusedLoop& loop, const std::set<ir::ValueId>* common = nullptr)
       : emission_(emission),
         loop_(loop),
+        common_(common),
         words_(emission, loop),
         shape_(ShapeOf(emission, loop)),
         count_(Count()),
         width_(Width()) {
+    for (const char* own : {"batch", "part", "of", "count"}) {
+      if (IsOfBatch()) names_.Reserve(own);
+    }
     // With one axis its index is the element's number.
     at_ = shape_.axes.size() > 1 ? names_.Unique("at") : "i";
     lane_ = names_.Unique("v");
-    bound_ = names_.Unique("count");
+    if (!IsOfBatch()) bound_ = names_.Unique("count");
     // No index uses the outermost size.
     for (size_t i = 1; i < shape_.axes.size(); ++i) NameSize(shape_.axes[i]);
   }
 
-  void Run(cpp::Code& code) {
+  void Run(cpp::Code& code) { EmitLaunch(WriteKernel(emission_, Kernel(Body(), nullptr)), code); }
+
+  // Of a batch: the kernel, the type of its table's rows, and what is in the row of this loop.
+  std::string WriteBatchKernel() {
+    cpp::Code body = Body();
+    const std::string type = WriteType();
+    return WriteKernel(emission_, Kernel(std::move(body), &type));
+  }
+  std::string WriteType() const {
+    cpp::Code fields(2);
+    fields.Member({cpp::Name("int64_t"), "count"});
+    for (const Buffer* buffer : InTable()) {
+      const cpp::Expr element = emission_.ElementTypeOf(buffer->value);
+      fields.Member({cpp::Pointer(buffer->written ? element : cpp::Const(element)), buffer->parameter});
+    }
+    return WriteKernelStruct(emission_, absl::StrCat(words_.Kernel(), "Loop"), std::move(fields));
+  }
+  cpp::Expr Row() const {
+    std::vector<cpp::Expr> row = {count_.Value()};
+    for (const Buffer* buffer : InTable()) row.push_back(emission_.names[buffer->value]);
+    return cpp::Braces(std::move(row));
+  }
+  // What a launch of the batch gives the kernel besides the table.
+  std::vector<cpp::Expr> Arguments() const {
+    std::vector<cpp::Expr> arguments;
+    for (const Buffer& buffer : buffers_) {
+      if (IsCommon(buffer)) arguments.push_back(emission_.names[buffer.value]);
+    }
+    for (const StepNumber& number : step_numbers_) {
+      arguments.push_back(cpp::Name(emission_.number_places.at(number.value)));
+    }
+    return arguments;
+  }
+  std::string wish() const { return words_.Kernel(); }
+  int width() const { return width_; }
+
+ private:
+  bool IsOfBatch() const { return common_ != nullptr; }
+  bool IsCommon(const Buffer& buffer) const { return common_->count(buffer.value) > 0; }
+
+  cpp::Code Body() {
     cpp::Code statements(6);
     EmitLoopBody(emission_, loop_,
                  {.read = [this](ir::ValueId value, const LoopSpan& span) { return Read(value, span); },
@@ -94,10 +154,20 @@ class KernelEmitter {
                   .local = [this](ir::ValueId value) { return names_.Unique(words_.Of(value)); },
                   .term = [this](ir::ValueId value) { return names_.Unique(absl::StrCat(words_.Of(value), "_term")); }},
                  statements);
-    EmitLaunch(Kernel(BodyOf(std::move(statements))), code);
+    return BodyOf(std::move(statements));
   }
 
- private:
+  // Those of the table, as kernels have their parameters: first what is read only.
+  std::vector<const Buffer*> InTable() const {
+    std::vector<const Buffer*> buffers;
+    for (const bool written : {false, true}) {
+      for (const Buffer& buffer : buffers_) {
+        if (buffer.written == written && !IsCommon(buffer)) buffers.push_back(&buffer);
+      }
+    }
+    return buffers;
+  }
+
   const ir::Compute& ComputeAt(int i) const { return *ir::ComputeOf(emission_.step(i)); }
   ir::DType TypeOf(ir::ValueId value) const { return emission_.value(value).type.dtype; }
   bool HasMemory(ir::ValueId value) const { return emission_.storage.root[value].has_value(); }
@@ -117,7 +187,7 @@ class KernelEmitter {
   // The number of elements that a thread takes at once: 16 bytes of the widest type if the contiguous runs of every
   // operand are multiples of that number (buffers begin at multiples of 64 bytes), otherwise one.
   int Width() const {
-    if (shape_.axes.empty()) return 1;
+    if (shape_.axes.empty() && !IsOfBatch()) return 1;
     bool is_narrow = true;
     for (const int i : loop_.steps) {
       const ir::Compute& compute = ComputeAt(i);
@@ -128,6 +198,7 @@ class KernelEmitter {
       }
       if (HasMemory(compute.output)) is_narrow &= ir::Is16Bit(TypeOf(compute.output));
     }
+    if (IsOfBatch()) return is_narrow ? 8 : 4;
     const SizeProduct& run = shape_.axes.back().size;
     if (is_narrow && run.IsMultipleOf(8)) return 8;
     return run.IsMultipleOf(4) ? 4 : 1;
@@ -154,10 +225,10 @@ class KernelEmitter {
   }
 
   cpp::Expr Read(ir::ValueId value, const LoopSpan& span) {
-    const std::string parameter = BufferOf(value).parameter;
+    const Buffer& buffer = BufferOf(value);
     const cpp::Expr index = Index(span);
-    if (!HasInnermostAxis(span)) return cpp::Name(parameter).At(index);
-    Registers& registers = RegistersOf(value, parameter, index);
+    if (!HasInnermostAxis(span)) return PlaceOf(buffer).At(index);
+    Registers& registers = RegistersOf(buffer, index);
     registers.loaded |= !registers.stored;
     return cpp::Name(registers.name).At(cpp::Name(lane_));
   }
@@ -165,7 +236,7 @@ class KernelEmitter {
   cpp::Expr Write(ir::ValueId value) {
     Buffer& buffer = BufferOf(value);
     buffer.written = true;
-    Registers& registers = RegistersOf(value, buffer.parameter, cpp::Name(at_));
+    Registers& registers = RegistersOf(buffer, cpp::Name(at_));
     registers.stored = true;
     return cpp::Name(registers.name).At(cpp::Name(lane_));
   }
@@ -195,22 +266,33 @@ class KernelEmitter {
     return buffers_.emplace_back(Buffer{.value = value, .parameter = names_.Unique(words_.Of(value))});
   }
 
-  Registers& RegistersOf(ir::ValueId value, const std::string& parameter, const cpp::Expr& index) {
-    const cpp::Expr place = cpp::Offset(cpp::Name(parameter), index);
+  // "x", or "of.x".
+  cpp::Expr PlaceOf(const Buffer& buffer) const {
+    const bool is_in_table = IsOfBatch() && !IsCommon(buffer);
+    return is_in_table ? cpp::Name("of").Member(buffer.parameter) : cpp::Name(buffer.parameter);
+  }
+
+  Registers& RegistersOf(const Buffer& buffer, const cpp::Expr& index) {
+    const cpp::Expr place = cpp::Offset(PlaceOf(buffer), index);
     for (Registers& registers : registers_) {
       if (registers.place == place) return registers;
     }
-    return registers_.emplace_back(
-        Registers{.name = names_.Unique(absl::StrCat(parameter, "_vector")), .place = place, .dtype = TypeOf(value)});
+    return registers_.emplace_back(Registers{.name = names_.Unique(absl::StrCat(buffer.parameter, "_vector")),
+                                             .place = place,
+                                             .dtype = TypeOf(buffer.value)});
   }
 
   // What is between the braces of the kernel.
   cpp::Code BodyOf(cpp::Code statements) const {
     const cpp::Expr width = cpp::Name("kWidth"), at = cpp::Name(at_), lane = cpp::Name(lane_);
+    const cpp::Expr part = cpp::Name("part");
     cpp::Code body;
     cpp::Code& group =
-        body.Open(cpp::For{at_, width * cpp::Call("FirstElement", {}), cpp::Infix(at, "<", cpp::Name(bound_)),
-                           cpp::Infix(at, "+=", width * cpp::Call("ElementStride", {}))});
+        IsOfBatch()
+            ? body.Open(cpp::For{at_, part.Member("begin"), cpp::Infix(at, "<", part.Member("end")),
+                                 cpp::Infix(at, "+=", part.Member("stride"))})
+            : body.Open(cpp::For{at_, width * cpp::Call("FirstElement", {}), cpp::Infix(at, "<", cpp::Name(bound_)),
+                                 cpp::Infix(at, "+=", width * cpp::Call("ElementStride", {}))});
     EmitIndexes(group);
     EmitLoads(group);
     group.Directive("#pragma unroll");
@@ -247,25 +329,38 @@ class KernelEmitter {
     }
   }
 
-  // The name of the kernel with this body; it is written unless the program has it already.
-  std::string Kernel(cpp::Code body) {
+  // `row`: of a batch, the type of its table's rows.
+  KernelText Kernel(cpp::Code body, const std::string* row) const {
     const cpp::Expr number = cpp::Name("int64_t");
     cpp::Function head = {.result = cpp::Name("__global__ void"), .constants = {{cpp::Name("int"), "kWidth"}}};
     for (const AxisSize& size : UsedSizes(true)) head.constants.push_back({number, size.name});
-    head.parameters.push_back({number, bound_});
+    if (row != nullptr) {
+      head.parameters.push_back({cpp::Template("LoopBatch", {cpp::Name(*row)}), "batch"});
+      cpp::Code find;
+      find.Declare({cpp::Name("const BatchPart"), "part"},
+                   cpp::Call(cpp::Template("PartOfBlock", {cpp::Name("kWidth")}), {cpp::Name("batch")}));
+      find.Declare({cpp::Const(cpp::Name(*row)), "of"},
+                   cpp::Name("batch").Member("loops").At(cpp::Name("part").Member("loop")));
+      find.Append(std::move(body));
+      body = std::move(find);
+    } else {
+      head.parameters.push_back({number, bound_});
+    }
     for (const AxisSize& size : UsedSizes(false)) head.parameters.push_back({number, size.name});
+    const auto is_parameter = [&](const Buffer& buffer) { return row == nullptr || IsCommon(buffer); };
     for (const Buffer& buffer : buffers_) {
-      if (!buffer.written) head.parameters.push_back({TypeOfParameter(buffer), buffer.parameter});
+      if (!buffer.written && is_parameter(buffer))
+        head.parameters.push_back({TypeOfParameter(buffer), buffer.parameter});
     }
     for (const StepNumber& step : step_numbers_) {
       head.parameters.push_back({cpp::RestrictPointer(cpp::Name("const float")), step.parameter});
     }
     for (const Buffer& buffer : buffers_) {
-      if (buffer.written) head.parameters.push_back({TypeOfParameter(buffer), buffer.parameter});
+      if (buffer.written && is_parameter(buffer))
+        head.parameters.push_back({TypeOfParameter(buffer), buffer.parameter});
     }
-    return WriteKernel(
-        emission_,
-        {.wish = absl::StrCat(words_.Kernel(), OverText()), .head = std::move(head), .body = std::move(body)});
+    const std::string over = row == nullptr ? OverText() : "";
+    return {.wish = absl::StrCat(words_.Kernel(), over), .head = std::move(head), .body = std::move(body)};
   }
 
   // "OverX": the kernel writes over what it reads as `x`, under another name.
@@ -317,6 +412,7 @@ class KernelEmitter {
 
   Emission& emission_;
   const ir::FusedLoop& loop_;
+  const std::set<ir::ValueId>* const common_;
   KernelWords words_;
   LoopShape shape_;    // The sizes of its axes are names of the kernel, except for the outermost.
   SizeProduct count_;  // Of the elements.
@@ -332,7 +428,110 @@ class KernelEmitter {
   std::set<size_t> indexed_axes_;
 };
 
+// The launches of a batch: one, or one for each kernel where loops that are alike differ in what lies where.
+class BatchEmitter {
+ public:
+  BatchEmitter(Emission& emission, const ir::LoopBatch& batch) : emission_(emission), batch_(batch) {
+    FindCommon();
+    for (const ir::FusedLoop& loop : batch.loops) {
+      for (const int i : loop.steps) steps_.push_back(i);
+      const auto [known, is_new] =
+          launch_of_.try_emplace(KernelEmitter(emission, loop, &common_).WriteBatchKernel(), 0);
+      if (is_new) {
+        known->second = launches_.size();
+        launches_.push_back(LaunchOf(known->first, loop));
+      }
+      of_loops_.push_back(known->second);
+    }
+  }
+
+  void Run(cpp::Code& code) {
+    const std::vector<int> outputs = WritingSteps(emission_, steps_);
+    Announce(emission_, steps_, absl::StrCat(batch_.loops.size(), " loops at once"), code);
+    Watch(emission_, outputs.front(), ir::ComputeOf(emission_.step(outputs.front()))->output, code);
+    std::vector<cpp::Variable> lists;
+    for (const Launched& launch : launches_) {
+      code.Member(launch.list);
+      lists.push_back(launch.list);
+    }
+    const auto emit_loop = [this](size_t loop, cpp::Code& entry) {
+      entry.Do(cpp::Name(launches_[of_loops_[loop]].list.name).Call("push_back", {RowOf(loop)}));
+    };
+    const auto in_loops = emission_.loop_lists.find(steps_.front());
+    if (emission_.layer == nullptr && in_loops != emission_.loop_lists.end()) {
+      in_loops->second(lists, emit_loop, code);
+    } else {
+      for (size_t loop = 0; loop < batch_.loops.size(); ++loop) emit_loop(loop, code);
+    }
+    for (const Launched& launch : launches_) {
+      std::vector<cpp::Expr> arguments = {launch.kernel, cpp::Name(launch.list.name)};
+      arguments.insert(arguments.end(), launch.arguments.begin(), launch.arguments.end());
+      code.Do(cpp::Call("LaunchBatch", std::move(arguments)));
+    }
+    WatchOtherResults(emission_, outputs, code);
+  }
+
+ private:
+  struct Launched {
+    cpp::Expr kernel;
+    cpp::Variable list;
+    std::vector<cpp::Expr> arguments;
+  };
+
+  // What all loops read.
+  void FindCommon() {
+    std::map<ir::ValueId, size_t> loops;
+    for (const ir::FusedLoop& loop : batch_.loops) {
+      std::set<ir::ValueId> reads;
+      for (const int i : loop.steps) {
+        for (const ir::ValueId input : ir::ComputeOf(emission_.step(i))->inputs) reads.insert(input);
+      }
+      for (const ir::ValueId value : reads) ++loops[value];
+    }
+    for (const auto& [value, count] : loops) {
+      if (count == batch_.loops.size()) common_.insert(value);
+    }
+  }
+
+  Launched LaunchOf(const std::string& kernel, const ir::FusedLoop& loop) {
+    KernelEmitter emitter(emission_, loop, &common_);
+    emitter.WriteBatchKernel();
+    const cpp::Expr type = cpp::Template("std::vector", {cpp::Name(emitter.WriteType())});
+    return {.kernel = cpp::Template(kernel, {emitter.width()}),
+            .list = {type, emission_.identifiers.Local(absl::StrCat(SnakeCase(emitter.wish()), "_loops"))},
+            .arguments = emitter.Arguments()};
+  }
+
+  cpp::Expr RowOf(size_t loop) {
+    KernelEmitter emitter(emission_, batch_.loops[loop], &common_);
+    emitter.WriteBatchKernel();
+    return emitter.Row();
+  }
+
+  // "adamw_update" of "AdamwUpdate".
+  static std::string SnakeCase(absl::string_view name) {
+    std::string snake;
+    for (const char letter : name) {
+      if (absl::ascii_isupper(static_cast<unsigned char>(letter)) && !snake.empty()) snake += '_';
+      snake += absl::ascii_tolower(static_cast<unsigned char>(letter));
+    }
+    return snake;
+  }
+
+  Emission& emission_;
+  const ir::LoopBatch& batch_;
+  std::set<ir::ValueId> common_;
+  std::vector<int> steps_;
+  std::map<std::string, size_t> launch_of_;  // By kernel.
+  std::vector<Launched> launches_;
+  std::vector<size_t> of_loops_;  // By loop: its launch.
+};
+
 }  // namespace
+
+void EmitBatchOfLoops(Emission& emission, const ir::LoopBatch& batch, cpp::Code& code) {
+  BatchEmitter(emission, batch).Run(code);
+}
 
 void EmitKernelOfLoop(Emission& emission, const ir::FusedLoop& loop, cpp::Code& code) {
   KernelEmitter(emission, loop).Run(code);

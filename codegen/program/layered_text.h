@@ -56,6 +56,15 @@ class LayeredText {
 
   // Other arguments for the functions of a list that are called from now on.
   void SetArguments(size_t list, std::vector<cpp::Expr> arguments) { lists_[list].arguments = std::move(arguments); }
+  // The same with parameters, which the arguments are references to.
+  void SetParameters(size_t list, const std::vector<cpp::Variable>& variables) {
+    lists_[list].parameters.clear();
+    lists_[list].arguments.clear();
+    for (const cpp::Variable& variable : variables) {
+      lists_[list].parameters.push_back({cpp::Reference(variable.type), variable.name});
+      lists_[list].arguments.push_back(cpp::Name(variable.name));
+    }
+  }
 
   void WriteStructs(cpp::Code& code) const;
   void WriteFields(cpp::Code& code) const;

@@ -160,6 +160,10 @@ class ProgramWriter {
     lists.push_back(ListedParameters(emission_));
     for (const OrderedStage& ordered : order_) {
       const int step = ir::StepsOf(*ordered.stage).front();
+      if (const auto* const batch = std::get_if<ir::LoopBatch>(&ordered.stage->action)) {
+        loop_lists_[step] = lists.size();
+        lists.push_back(ListOfLoops(*batch));
+      }
       if (ordered.what == StageAction::What::kFinish || !TakesList(emission_, step)) continue;
       tensor_lists_[step] = lists.size();
       lists.push_back(ListOfTensors(step));
@@ -187,6 +191,14 @@ class ProgramWriter {
     return list;
   }
 
+  // The loops of a batch.
+  StatementList ListOfLoops(const ir::LoopBatch& batch) {
+    StatementList list{.function = "List", .is_inline = true};
+    for (size_t i = 0; i < batch.loops.size(); ++i) list.statements.push_back(StatementOfLoop(emission_, batch, i));
+    list.emit = [this](int place, cpp::Code& code) { (*listed_loop_)(static_cast<size_t>(place), code); };
+    return list;
+  }
+
   // Lets lists with tensors of layers be written by loops. `functions`: where the functions of layers are written.
   void LayTensorsOut(LayeredText& text, cpp::Code& functions) {
     for (const auto& [step, list] : tensor_lists_) {
@@ -194,6 +206,16 @@ class ProgramWriter {
       emission_.tensor_lists[step] = [this, &text, &functions, list = list](const std::string& name, cpp::Code& code) {
         list_ = name;
         text.SetArguments(list, {cpp::Name(name)});
+        text.Write(list, functions, code);
+      };
+    }
+    for (const auto& [step, list] : loop_lists_) {
+      if (!text.HasLayers(list)) continue;
+      emission_.loop_lists[step] = [this, &text, &functions, list = list](const std::vector<cpp::Variable>& lists,
+                                                                          const Emission::EmitListedLoop& emit,
+                                                                          cpp::Code& code) {
+        listed_loop_ = &emit;
+        text.SetParameters(list, lists);
         text.Write(list, functions, code);
       };
     }
@@ -321,6 +343,7 @@ class ProgramWriter {
   void WriteStage(const ir::FusedStage& stage, cpp::Code& code) {
     Match(
         stage.action, [&](const ir::FusedLoop& loop) { emission_.target.emit_loop(emission_, loop, code); },
+        [&](const ir::LoopBatch& batch) { emission_.target.emit_batch(emission_, batch, code); },
         [&](const ir::MatMulWithBias& product) { EmitMatMulWithBias(emission_, product, code); },
         [&](const ir::AccumulatedProduct& product) { EmitAccumulatedProduct(emission_, product, code); },
         [&](const ir::JointCall& joint) { EmitJointCall(emission_, joint, code); },
@@ -358,9 +381,11 @@ class ProgramWriter {
   std::string type_;
   const std::vector<PhaseFunction> functions_;
   std::vector<OrderedStage> order_;
-  std::map<int, size_t> tensor_lists_;  // Of merged collectives, by step.
-  std::string list_;                    // The name of the one that is being written.
-  std::map<int, std::string> pending_;  // Variables for collectives that are under way, by step.
+  std::map<int, size_t> tensor_lists_;                     // Of merged collectives, by step.
+  std::string list_;                                       // The name of the one that is being written.
+  std::map<int, size_t> loop_lists_;                       // Of batches, by their first step.
+  const Emission::EmitListedLoop* listed_loop_ = nullptr;  // Writes what is listed of a loop.
+  std::map<int, std::string> pending_;                     // Variables for collectives that are under way, by step.
 };
 
 // Where kernels of a device read numbers that differ between steps.

@@ -344,6 +344,13 @@ Statement StatementOfTransfer(const Emission& emission, int step, size_t transfe
   return std::move(builder).Take();
 }
 
+Statement StatementOfLoop(const Emission& emission, const ir::LoopBatch& batch, size_t loop) {
+  StatementBuilder builder(emission);
+  builder.Add(batch.loops.front().steps.front());  // The lists of several batches differ.
+  for (const int step : batch.loops[loop].steps) builder.AddStep(step);
+  return std::move(builder).Take();
+}
+
 Statement StatementOfSources(const Emission& emission, const std::vector<int>& steps) {
   StatementBuilder builder(emission);
   for (const int step : steps) {

@@ -44,4 +44,13 @@ const std::string& WriteKernel(Emission& emission, KernelText kernel) {
   return name;
 }
 
+const std::string& WriteKernelStruct(Emission& emission, absl::string_view wish, cpp::Code fields) {
+  std::string& name = emission.definitions.kernel_names[absl::StrCat("struct ", wish, "\n", fields.Text())];
+  if (!name.empty()) return name;
+  name = KernelName(emission, wish);
+  emission.definitions.kernels.Gap();
+  emission.definitions.kernels.Open(cpp::Struct{name}).Append(std::move(fields));
+  return name;
+}
+
 }  // namespace cleave::codegen

@@ -20,6 +20,9 @@ struct KernelText {
 // "ReluKernel", then "ReluKernel_2".
 const std::string& WriteKernel(Emission& emission, KernelText kernel);
 
+// The same for a struct with these fields that kernels of this wish take.
+const std::string& WriteKernelStruct(Emission& emission, absl::string_view wish, cpp::Code fields);
+
 }  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_KERNEL_TEXT_H_

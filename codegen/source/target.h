@@ -38,6 +38,9 @@ struct Target {
 
   // Writes a fused loop, with its comment and its lines for the watch.
   void (*emit_loop)(Emission& emission, const ir::FusedLoop& loop, cpp::Code& code);
+
+  // The same for loops that run at the same time, where `fuse` has such batches.
+  void (*emit_batch)(Emission& emission, const ir::LoopBatch& batch, cpp::Code& code) = nullptr;
 };
 
 }  // namespace cleave::codegen

@@ -63,9 +63,10 @@ WorkSums SumsOf(const Ledger& ledger, const std::function<std::optional<std::str
 std::string FlopsCell(Flops flops) { return flops > Flops(0) ? FormatFlops(flops) : "-"; }
 std::string BytesCell(double bytes) { return bytes > 0 ? FormatBytes(Bytes(static_cast<int64_t>(bytes))) : "-"; }
 
-// "x.0..11.ffn.up.matmul, 3 ops"
+// "x.0..11.ffn.up.matmul, 3 ops", "table.new, 148 loops"
 std::string KernelName(const LedgerRow& row, size_t width) {
-  const std::string ops = row.ops.size() > 1 ? absl::StrCat(", ", row.ops.size(), " ops") : "";
+  std::string ops = row.ops.size() > 1 ? absl::StrCat(", ", row.ops.size(), " ops") : "";
+  if (row.loops > 1) ops = absl::StrCat(", ", row.loops, " loops");
   return absl::StrCat(Clipped(FoldedName(row.names), width - ops.size()), ops);
 }
 

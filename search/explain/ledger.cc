@@ -100,12 +100,14 @@ class Rows {
     } else if (cost.limit == Limit::kNone) {
       return;
     } else {
-      DescribeKernel(steps, row);
+      row.loops = ir::LoopsOf(stage).size();
+      DescribeKernel(row.loops > 1 ? absl::MakeSpan(ir::LoopsOf(stage).front().steps) : absl::MakeSpan(steps), row);
     }
     Add(std::move(row));
   }
 
-  void DescribeKernel(const ir::StageSteps& steps, LedgerRow& row) const {
+  // By its steps; of loops that run as one kernel, by those of the first.
+  void DescribeKernel(absl::Span<const int> steps, LedgerRow& row) const {
     // Of several of one kind the last one, whose value is that of the kernel.
     const ir::Step& main = StepAt(*std::min_element(
         steps.rbegin(), steps.rend(), [&](int a, int b) { return KindOf(StepAt(a)) < KindOf(StepAt(b)); }));

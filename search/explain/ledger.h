@@ -44,6 +44,7 @@ struct LedgerRow {
   ir::Phase phase = ir::Phase::kForward;
   std::vector<std::string> names;  // By layer, of the step that decides the kind.
   std::vector<std::string> ops;    // All steps of a kernel, in the first layer.
+  size_t loops = 0;                // That run as one kernel.
   std::string what;                // A product's op and local shapes, or a collective's kind.
   std::string links;               // Of a collective, slowest first.
   Seconds at_peak{0};              // Time of a kernel's products at the peak of the chip.

@@ -166,7 +166,30 @@ class Memory {
     }
   }
 
+  // Loops of a batch run at the same time: what one of them writes, no other one reads or writes.
+  void CheckApart(const ir::FusedStage& stage) {
+    std::map<int64_t, size_t> written_by;
+    const auto for_each_place = [&](size_t loop, bool writes, auto f) {
+      for (const int i : ir::LoopsOf(stage)[loop].steps) {
+        for (const ir::ValueId value : writes ? ir::Writes(StepAt(i)) : ir::Reads(StepAt(i))) {
+          if (!storage_.root[value].has_value()) continue;
+          for (const int64_t place : PlacesOf(value)) f(place, value);
+        }
+      }
+    };
+    for (const bool writes : {true, false}) {
+      for (size_t loop = 0; loop < ir::LoopsOf(stage).size(); ++loop) {
+        for_each_place(loop, writes, [&](int64_t place, ir::ValueId value) {
+          const auto found = writes ? written_by.try_emplace(place, loop).first : written_by.find(place);
+          if (found != written_by.end() && found->second != loop)
+            Fail(value, "a loop with", "what another loop of its batch writes");
+        });
+      }
+    }
+  }
+
   void Run(const ir::FusedStage& stage) {
+    if (ir::LoopsOf(stage).size() > 1) CheckApart(stage);
     std::set<ir::ValueId> own;
     for (const int i : ir::StepsOf(stage)) {
       const ir::Step& step = StepAt(i);

@@ -35,7 +35,8 @@ int64_t CheckMemory(uint64_t first, int64_t cases, const CaseOptions& options) {
       continue;
     }
     const ir::Program& program = compiled->program;
-    const ir::MemoryPlan memory = ir::PlanMemory(compiled->distributed.graph, program);
+    const ir::MemoryPlan memory =
+        ir::PlanMemory(compiled->distributed.graph, program, {.loop_batches = ir::LoopBatches::kAll});
     saved += std::count_if(program.steps.begin(), program.steps.end(),
                            [&](const ir::Step& step) { return !ir::IsAlias(step) && memory.fusion.DoesNothing(step); });
     for (int rank = 0; rank < ir::RankMesh(program).rank_count(); ++rank) {

@@ -12,6 +12,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
 #include "ir/program/fuse/image_blocks.h"
+#include "ir/program/fuse/loop_batches.h"
 
 namespace cleave::ir {
 namespace {
@@ -334,11 +335,22 @@ std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute) 
 
 bool IsAlias(const Step& step) { return std::holds_alternative<View>(step.action) || IsReshape(step); }
 
+absl::Span<const FusedLoop> LoopsOf(const FusedStage& stage) {
+  if (const auto* const loop = std::get_if<FusedLoop>(&stage.action)) return absl::MakeSpan(loop, 1);
+  if (const auto* const batch = std::get_if<LoopBatch>(&stage.action)) return batch->loops;
+  return {};
+}
+
 StageSteps StepsOf(const FusedStage& stage) {
   const auto all = [](const std::vector<int>& steps) { return StageSteps(steps.begin(), steps.end()); };
   return Match(
       stage.action, [](const SingleStep& single) { return StageSteps{single.step}; },
       [&](const FusedLoop& loop) { return all(loop.steps); },
+      [](const LoopBatch& batch) {
+        StageSteps steps;
+        for (const FusedLoop& loop : batch.loops) steps.insert(steps.end(), loop.steps.begin(), loop.steps.end());
+        return steps;
+      },
       [](const MatMulWithBias& product) {
         return StageSteps{product.matmul, product.bias_add};
       },
@@ -370,6 +382,10 @@ std::optional<std::vector<bool>> SpanOfInput(const Rule& rule, int input) {
 
 bool CanBeLooped(const OpDefinition& op) { return op.op_class == OpClass::kElementwise && !op.depends_on_place; }
 
-Fusion Fuse(const Program& program, const FuseOptions& options) { return Fuser(program, options).Run(); }
+Fusion Fuse(const Program& program, const FuseOptions& options) {
+  Fusion fusion = Fuser(program, options).Run();
+  BatchLoops(program, options.loop_batches, fusion);
+  return fusion;
+}
 
 }  // namespace cleave::ir

@@ -6,9 +6,11 @@
 //   w.grad, and its sum over micro-batches          -> AccumulatedProduct
 //   w.grad_1, and its sum with w.grad_0             -> AccumulatedProduct
 //   y.grad_x, y.scale.grad, y.shift.grad            -> JointCall
+//   the loops that update all parameters            -> LoopBatch, for targets that want it
 //
 // Chains of different layers that share nothing stay apart, and so do updates of different parameters. Only neighbours
-// are joined, so the order of the program stays, and with it the order of collectives. Sources have no stage.
+// are joined, so the order of the program stays, and with it the order of collectives; only loops move to others of
+// their batch. Sources have no stage.
 #ifndef CLEAVE_IR_PROGRAM_FUSE_FUSE_H_
 #define CLEAVE_IR_PROGRAM_FUSE_FUSE_H_
 
@@ -17,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/attention.h"
@@ -41,6 +44,14 @@ struct FusedLoop {
   bool operator==(const FusedLoop&) const = default;
 };
 
+// Loops that run at the same time, as one kernel: they are alike but for their sizes, and none reads what another one
+// writes (loop_batches.h). At least two.
+struct LoopBatch {
+  std::vector<FusedLoop> loops;
+
+  bool operator==(const LoopBatch&) const = default;
+};
+
 // Only the sum is stored. A relu behind it is a loop: that of the libraries makes 0 of a NaN.
 struct MatMulWithBias {
   int matmul = 0;
@@ -59,8 +70,8 @@ struct AccumulatedProduct {
 };
 
 struct FusedStage {
-  std::variant<SingleStep, FusedLoop, MatMulWithBias, AccumulatedProduct, AttentionForward, AttentionBackward,
-               JointCall>
+  std::variant<SingleStep, FusedLoop, LoopBatch, MatMulWithBias, AccumulatedProduct, AttentionForward,
+               AttentionBackward, JointCall>
       action;
   Phase phase = Phase::kForward;
   Repeat repeat = Repeat::kEach;
@@ -88,11 +99,20 @@ enum class AttentionWorkspace {
   kBlocks,  // Blocks of scores, keys and values (runtime/kernels/cpu).
 };
 
+// Which loops run at the same time.
+enum class LoopBatches {
+  kNone,
+  kOfLayers,  // Loops of one layer.
+  kAll,       // In the update also those of different layers.
+};
+
 struct FuseOptions {
   AttentionWorkspace attention_workspace = AttentionWorkspace::kOnGpu;
   // Images lie in blocks of channels where they can (image_blocks.h).
   bool blocks_images = false;
   bool uses_parts = true;  // Parts of larger tensors are read and written where they lie (parts.h).
+  // At most; fewer where a step would need more memory (PlanMemory).
+  LoopBatches loop_batches = LoopBatches::kNone;
 
   bool operator==(const FuseOptions&) const = default;
 };
@@ -102,7 +122,10 @@ Fusion Fuse(const Program& program, const FuseOptions& options = {});
 // Whether the op may become part of a loop: an element of its value depends on one element of each input alone.
 bool CanBeLooped(const OpDefinition& op);
 
-// The steps of a stage, in order.
+// The loops of a stage: one, those of a batch, or none.
+absl::Span<const FusedLoop> LoopsOf(const FusedStage& stage);
+
+// The steps of a stage, in order; those of a batch loop by loop.
 using StageSteps = absl::InlinedVector<int, 6>;
 StageSteps StepsOf(const FusedStage& stage);
 

@@ -19,12 +19,21 @@
 namespace cleave::ir {
 namespace {
 
-// One reading of a value: in which stage, at which of the stage's steps (a joint call reads everything at once), and
-// whether each element is read before the stage writes at its index: by a loop that reads at its own index, or by a
-// call that may write over the value.
+// A step among those of its stage: where loops of a batch run at the same time, of one of its loops.
+struct PlaceInStage {
+  int position = 0;  // A joint call reads everything at once, at 0.
+  int loop = 0;
+  int first = 0;  // The position of the loop's first step.
+
+  // Whether what is read there is read before the step at `other` writes.
+  bool ReadsBefore(const PlaceInStage& other) const { return loop == other.loop && position <= other.position; }
+};
+
+// One reading of a value: in which stage and where in it, and whether each element is read before the stage writes at
+// its index: by a loop that reads at its own index, or by a call that may write over the value.
 struct Reading {
   int stage = 0;
-  int position = 0;
+  PlaceInStage place = {};
   bool own_index = false;
   bool literal = false;  // A constant would be written as a number here.
 };
@@ -36,21 +45,33 @@ class StoragePlanner {
         fusion_(fusion),
         copies_(HoldsOfCopies(program, fusion)),
         readings_(program.values.size()),
+        written_at_(program.values.size()),
         classes_(program.values.size()) {
     storage_.root = IdVector<ValueId, std::optional<ValueId>>(program.values.size());
   }
 
   Storage Run() && {
+    RequestMemory();
+    PlanMemory();
+    return std::move(storage_);
+  }
+
+  Bytes Demand() && {
+    RequestMemory();
+    return PeakDemand(storage_.stages, storage_.requests).bytes;
+  }
+
+ private:
+  void RequestMemory() {
     CollectReadings();
     RootEveryValue();
     UpdateInPlace();
     AllReduceInPlace();
     WriteInPlace();
-    PlanMemory();
-    return std::move(storage_);
+    PlanStages();
+    PlanRequests();
   }
 
- private:
   const Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
   int stage_count() const { return static_cast<int>(fusion_.stages.size()); }
   // Loss and metrics are read between the backward pass and the update. That moment is a stage of its own.
@@ -62,7 +83,7 @@ class StoragePlanner {
   void CollectReadings() {
     for (int stage = 0; stage < stage_count(); ++stage) {
       const FusedStage& fused = fusion_.stages[static_cast<size_t>(stage)];
-      const bool loop = std::holds_alternative<FusedLoop>(fused.action);
+      const bool loop = !LoopsOf(fused).empty();
       const auto* const joint = std::get_if<JointCall>(&fused.action);
       const StageSteps steps = StepsOf(fused);
       std::set<int> overwritten;  // Tensors of a joint call.
@@ -72,9 +93,11 @@ class StoragePlanner {
           overwritten.insert(own.begin(), own.end());
         }
       }
-      for (int position = 0; position < static_cast<int>(steps.size()); ++position) {
+      for (const PlaceInStage& place : PlacesIn(fused)) {
+        const int position = place.position;
         const Step& step = StepAt(steps[static_cast<size_t>(position)]);
         const StepValues reads = Reads(step);
+        for (const ValueId value : Writes(step)) written_at_[value] = place;
         const Rule* const rule = loop ? &RuleOf(program_, *ComputeOf(step), rules_) : nullptr;
         for (size_t input = 0; input < reads.size(); ++input) {
           const Compute* const compute = ComputeOf(step);
@@ -90,7 +113,7 @@ class StoragePlanner {
             own_index = overwritten.count(tensor) > 0;
           }
           const bool literal = loop || TakesLiteral(step, input);
-          readings_[reads[input]].push_back({stage, joint != nullptr ? 0 : position, own_index, literal});
+          readings_[reads[input]].push_back({stage, joint != nullptr ? PlaceInStage() : place, own_index, literal});
         }
       }
     }
@@ -98,9 +121,26 @@ class StoragePlanner {
       if (copy.direction == HostCopy::Direction::kOut) readings_[copy.value].push_back({.stage = copy.last});
     }
     const int asked = first_update_stage();
-    if (program_.loss.has_value()) readings_[*program_.loss].push_back({.stage = asked, .position = -1});
+    if (program_.loss.has_value()) readings_[*program_.loss].push_back({.stage = asked, .place = {.position = -1}});
     for (const ProgramMetric& metric : program_.metrics)
-      readings_[metric.value].push_back({.stage = asked, .position = -1});
+      readings_[metric.value].push_back({.stage = asked, .place = {.position = -1}});
+  }
+
+  // The places of the stage's steps, in order.
+  static std::vector<PlaceInStage> PlacesIn(const FusedStage& fused) {
+    std::vector<PlaceInStage> places(StepsOf(fused).size());
+    for (int i = 0; i < static_cast<int>(places.size()); ++i) places[static_cast<size_t>(i)].position = i;
+    int loop = 0, first = 0;
+    for (const FusedLoop& own : LoopsOf(fused)) {
+      const int end = first + static_cast<int>(own.steps.size());
+      for (int i = first; i < end; ++i) {
+        places[static_cast<size_t>(i)].loop = loop;
+        places[static_cast<size_t>(i)].first = first;
+      }
+      first = end;
+      ++loop;
+    }
+    return places;
   }
 
   // Whether step `position` of the stage adds a product to its other input.
@@ -176,14 +216,14 @@ class StoragePlanner {
   // The values that lie in the buffer of `root`.
   const std::vector<ValueId>& ClassOf(ValueId root) const { return classes_[root]; }
 
-  // Whether nothing reads the buffer of `root` after step `position` of stage `stage`, and that stage reads each
+  // Whether nothing reads the buffer of `root` after the step at a place of stage `stage`, and that stage reads each
   // element before it writes there.
-  bool DeadAfter(ValueId root, int stage, int position) const {
+  bool DeadAfter(ValueId root, int stage, const PlaceInStage& place) const {
     if (ServesNext(root) && IsForEach(RepeatOf(stage))) return false;
     for (const ValueId value : ClassOf(root)) {
       for (const Reading& reading : readings_[value]) {
         if (reading.stage < stage) continue;
-        if (reading.stage > stage || reading.position > position || !reading.own_index) return false;
+        if (reading.stage > stage || !reading.place.ReadsBefore(place) || !reading.own_index) return false;
       }
     }
     return true;
@@ -199,15 +239,6 @@ class StoragePlanner {
     });
   }
 
-  // The place of `value`'s step among the steps of the stage that writes it.
-  int PositionOf(ValueId value) const {
-    const StageSteps steps = StepsOf(fusion_.stages[static_cast<size_t>(fusion_.written_by[value])]);
-    for (size_t i = 0; i < steps.size(); ++i) {
-      if (absl::c_linear_search(Writes(StepAt(steps[i])), value)) return static_cast<int>(i);
-    }
-    return 0;
-  }
-
   void UpdateInPlace() {
     for (const ProgramUpdate& update : program_.updates) {
       if (update.state == update.value) continue;
@@ -216,7 +247,7 @@ class StoragePlanner {
           stage >= 0 && storage_.root[update.value] == update.value && !permanent_.contains(update.value) &&
           !updated_.contains(update.state) && !in_parts_.contains(update.value) &&
           (WritesInPlace(update, stage) || (fusion_.stages[static_cast<size_t>(stage)].phase == Phase::kUpdate &&
-                                            DeadAfter(update.state, stage, PositionOf(update.value))));
+                                            DeadAfter(update.state, stage, written_at_[update.value])));
       if (!in_place) {
         storage_.copies.push_back(update);
         continue;
@@ -301,12 +332,13 @@ class StoragePlanner {
   void WriteInPlace() {
     for (int stage = 0; stage < stage_count(); ++stage) {
       const FusedStage& fused = fusion_.stages[static_cast<size_t>(stage)];
-      const bool is_loop = std::holds_alternative<FusedLoop>(fused.action);
+      const bool is_loop = !LoopsOf(fused).empty();
       const auto* const joint = std::get_if<JointCall>(&fused.action);
       const StageSteps steps = StepsOf(fused);
-      for (int position = 0; position < static_cast<int>(steps.size()); ++position) {
+      for (const PlaceInStage& place : PlacesIn(fused)) {
+        const int position = place.position;
         if (joint != nullptr) {
-          WriteInPlace(*joint, steps[static_cast<size_t>(position)], stage, position);
+          WriteInPlace(*joint, steps[static_cast<size_t>(position)], stage, place);
           continue;
         }
         const Compute* const compute = ComputeOf(StepAt(steps[static_cast<size_t>(position)]));
@@ -315,33 +347,33 @@ class StoragePlanner {
           continue;
         const ValueId output = compute->output;
         if (storage_.root[output] != output || bucketed_.contains(output)) continue;
-        for (int earlier = is_sum ? position : 0; earlier <= position; ++earlier) {
-          if (ReuseInputOf(steps[static_cast<size_t>(earlier)], output, stage, position)) break;
+        for (int earlier = is_sum ? position : place.first; earlier <= position; ++earlier) {
+          if (ReuseInputOf(steps[static_cast<size_t>(earlier)], output, stage, place)) break;
         }
       }
     }
   }
 
   // The value of a joint call's step.
-  void WriteInPlace(const JointCall& call, int step, int stage, int position) {
+  void WriteInPlace(const JointCall& call, int step, int stage, const PlaceInStage& place) {
     const ValueId output = ComputeOf(StepAt(step))->output;
     if (storage_.root[output] != output || bucketed_.contains(output)) return;
     for (const int tensor : OverwrittenBy(program_, call, step)) {
       const std::optional<ValueId> value = ValueOf(program_, call, tensor);
-      if (value.has_value() && Reuse(*value, output, stage, position)) return;
+      if (value.has_value() && Reuse(*value, output, stage, place)) return;
     }
   }
 
   // Puts `output` into the buffer of an input of step `i` whose last reading this is.
-  bool ReuseInputOf(int i, ValueId output, int stage, int position) {
+  bool ReuseInputOf(int i, ValueId output, int stage, const PlaceInStage& place) {
     return absl::c_any_of(ComputeOf(StepAt(i))->inputs,
-                          [&](ValueId input) { return Reuse(input, output, stage, position); });
+                          [&](ValueId input) { return Reuse(input, output, stage, place); });
   }
-  bool Reuse(ValueId input, ValueId output, int stage, int position) {
+  bool Reuse(ValueId input, ValueId output, int stage, const PlaceInStage& place) {
     const std::optional<ValueId> root = storage_.root[input];
     if (!root.has_value() || *root == output || permanent_.contains(*root) || bucketed_.contains(*root)) return false;
     if (fusion_.written_by[*root] >= stage || SizeOf(*root) != SizeOf(output)) return false;
-    if (WrittenIn(*root, stage) || !DeadAfter(*root, stage, position)) return false;
+    if (WrittenIn(*root, stage) || !DeadAfter(*root, stage, place)) return false;
     Merge(output, *root);
     return true;
   }
@@ -352,7 +384,7 @@ class StoragePlanner {
 
   Bytes SizeOf(ValueId value) const { return LargestLocalBytes(program_, value); }
 
-  void PlanMemory() {
+  void PlanStages() {
     std::vector<Stage>& stages = storage_.stages;
     const int asked = first_update_stage();
     for (int stage = 0; stage <= stage_count(); ++stage) {
@@ -370,9 +402,9 @@ class StoragePlanner {
       const bool goes_out = copy.direction == HostCopy::Direction::kOut;
       AddRoot(copy.value, goes_out ? stages[place(copy.last)].reads : stages[place(copy.first)].writes);
     }
+  }
 
-    std::vector<BufferRequest>& requests = storage_.requests;
-    std::vector<BufferRequest> on_host;
+  void PlanRequests() {
     for (int i = 0; i < static_cast<int>(program_.values.size()); ++i) {
       const ValueId value(i);
       if (storage_.root[value] != value) continue;
@@ -385,9 +417,14 @@ class StoragePlanner {
         request.size = Bytes(BufferPlan::Aligned(request.size.value())) * pieces;
       }
       request.always_live = permanent_.contains(value);
-      (on_host_.contains(value) ? on_host : requests).push_back(request);
+      (on_host_.contains(value) ? requests_on_host_ : storage_.requests).push_back(request);
     }
-    storage_.host = PlanBuffers(stages, on_host, {}, FamiliesOf(on_host, {}));
+  }
+
+  void PlanMemory() {
+    const std::vector<Stage>& stages = storage_.stages;
+    const std::vector<BufferRequest>& requests = storage_.requests;
+    storage_.host = PlanBuffers(stages, requests_on_host_, {}, FamiliesOf(requests_on_host_, {}));
     std::vector<Bucket> buckets;
     for (const auto& [step, bucket] : storage_.buckets) buckets.push_back(bucket);
     const std::vector<Family> families = FamiliesOf(requests, buckets);
@@ -557,6 +594,7 @@ class StoragePlanner {
   const std::vector<CopyHold> copies_;
   RuleTable rules_;
   IdVector<ValueId, absl::InlinedVector<Reading, 2>> readings_;
+  IdVector<ValueId, PlaceInStage> written_at_;  // In the stage that writes it.
   IdVector<ValueId, std::vector<ValueId>> classes_;
   ValueSet permanent_;  // Inputs, parameters, states, constants: only their update may overwrite them.
   ValueSet inputs_;
@@ -565,6 +603,7 @@ class StoragePlanner {
   ValueSet bucketed_;
   ValueSet in_parts_;  // Written part by part, before the step that makes them.
   ValueSet on_host_;   // In the host's memory.
+  std::vector<BufferRequest> requests_on_host_;
   Storage storage_;
 };
 
@@ -585,5 +624,7 @@ int64_t Storage::StrideOf(ValueId value) const {
 }
 
 Storage PlanStorage(const Program& program, const Fusion& fusion) { return StoragePlanner(program, fusion).Run(); }
+
+Bytes DemandOf(const Program& program, const Fusion& fusion) { return StoragePlanner(program, fusion).Demand(); }
 
 }  // namespace cleave::ir

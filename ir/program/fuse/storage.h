@@ -10,7 +10,8 @@
 //   state update   in the state, when nobody reads the old state afterwards: optimizers then update in place, and what
 //                  generation remembers grows in place
 //   fused loop     in an input that is read there for the last time, element by element; so do calls that may
-//                  (OpDefinition::overwrites), and products that are added to it
+//                  (OpDefinition::overwrites), and products that are added to it. Loops of a batch run at the same
+//                  time, so only the input's own loop may overwrite it
 // What is copied out keeps its memory while it may be under way (host_copies.h), and nothing else is written there.
 // What one micro-batch leaves for the next, sums over them and what was made before them, keeps its memory through all.
 // In a stage of a pipeline several micro-batches are under way, so what a pass reads of an earlier pass has a piece for
@@ -64,6 +65,9 @@ struct Storage {
 Bytes InputStride(const Program& program, ValueId input);
 
 Storage PlanStorage(const Program& program, const Fusion& fusion);
+
+// The most bytes of the arena that are in use at once (PeakDemand), without a plan of where they lie.
+Bytes DemandOf(const Program& program, const Fusion& fusion);
 
 }  // namespace cleave::ir
 

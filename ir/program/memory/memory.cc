@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "ir/program/fuse/loop_batches.h"
 #include "ir/program/memory/checkpoint.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/memory/workspace.h"
@@ -92,6 +93,21 @@ void AddCheckpoint(const Program& program, CheckpointCopy copy, MemoryPrediction
   (copy == CheckpointCopy::kOnHost ? memory.host : memory.peak) += memory.checkpoint;
 }
 
+// With as many batches of loops as take no more memory than loops one by one.
+Fusion FuseWithin(const Program& program, FuseOptions fuse) {
+  const LoopBatches most = std::exchange(fuse.loop_batches, LoopBatches::kNone);
+  Fusion one_by_one = Fuse(program, fuse);
+  if (most == LoopBatches::kNone) return one_by_one;
+  const Bytes limit = DemandOf(program, one_by_one);
+  for (const LoopBatches batches : {LoopBatches::kAll, LoopBatches::kOfLayers}) {
+    if (batches > most) continue;
+    Fusion fusion = one_by_one;
+    BatchLoops(program, batches, fusion);
+    if (DemandOf(program, fusion) <= limit) return fusion;
+  }
+  return one_by_one;
+}
+
 }  // namespace
 
 absl::string_view MemoryRoleName(MemoryRole role) {
@@ -113,7 +129,7 @@ absl::string_view MemoryRoleName(MemoryRole role) {
 }
 
 MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse, CheckpointCopy checkpoint) {
-  Fusion fusion = Fuse(program, fuse);
+  Fusion fusion = FuseWithin(program, fuse);
   Storage storage = PlanStorage(program, fusion);
   MemoryUse use = UseOf(graph, program, storage, WorkspaceOf(program, fusion, fuse));
   AddCheckpoint(program, checkpoint, use.prediction);

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/cuda/loop_batch.cuh"
 #include "runtime/device/cuda/step_numbers.h"
+#include "runtime/device/cuda/vector.cuh"
 #include "runtime/device/device.h"
 #include "runtime/device/device_vector.h"
 #include "runtime/device/memory.h"
@@ -332,6 +334,46 @@ TEST(StagingTest, WaitsForWhatUsedItsMemory) {
     expected = expected * 31 + static_cast<uint32_t>(step);
   }
   EXPECT_EQ(all.Values()[0], expected);
+}
+
+struct AddLoop {
+  int64_t count;
+  const float* x;
+  float* y;
+};
+
+template <int kWidth>
+__global__ void AddTo(LoopBatch<AddLoop> batch, float factor) {
+  const BatchPart part = PartOfBlock<kWidth>(batch);
+  const AddLoop of = batch.loops[part.loop];
+  for (int64_t i = part.begin; i < part.end; i += part.stride) {
+    const auto x = Load<kWidth>(of.x + i);
+    auto y = Load<kWidth>(of.y + i);
+    for (int v = 0; v < kWidth; ++v) y[v] += factor * x[v];
+    Store(y, of.y + i);
+  }
+}
+
+// Sizes of all kinds, more loops than one launch takes, and loops without elements.
+TEST(LoopBatchTest, AddsEachElementOnce) {
+  std::vector<int64_t> counts = {0, 1, 3, 2048, 2049, 100003, 0};
+  while (counts.size() < 3 * LoopBatch<AddLoop>::kMost / 2) counts.push_back(static_cast<int64_t>(counts.size()) % 7);
+  counts.push_back(4097);
+  std::vector<int64_t> begins = {0};
+  for (const int64_t count : counts)
+    begins.push_back(begins.back() + (count + 15) / 16 * 16);  // Multiples of 64 bytes.
+  const std::vector<float> zeros(static_cast<size_t>(begins.back()));
+  std::vector<float> numbers = zeros;
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 1000);
+  const DeviceVector<float> x(numbers), y(zeros);
+  std::vector<AddLoop> loops;
+  for (size_t i = 0; i < counts.size(); ++i) loops.push_back({counts[i], x.get() + begins[i], y.get() + begins[i]});
+  LaunchBatch(AddTo<4>, loops, 2.0f);
+  const std::vector<float> result = y.Values();
+  for (size_t loop = 0; loop < counts.size(); ++loop) {
+    for (int64_t i = begins[loop]; i < begins[loop] + counts[loop]; ++i)
+      ASSERT_EQ(result[static_cast<size_t>(i)], 2 * numbers[static_cast<size_t>(i)]) << loop << " " << i;
+  }
 }
 
 }  // namespace

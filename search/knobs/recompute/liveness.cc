@@ -89,7 +89,7 @@ class Builder {
     Liveness::ForwardStage own{.place = place,
                                .seconds = seconds,
                                .least = seconds * LeastShare(stage),
-                               .may_join = std::holds_alternative<ir::FusedLoop>(stage.action),
+                               .may_join = !ir::LoopsOf(stage).empty(),
                                .reads = {},
                                .writes = {},
                                .name = StepAt(steps.back()).name};
@@ -172,11 +172,10 @@ class Builder {
     if (const auto* single = std::get_if<ir::SingleStep>(&stage.action)) {
       return ir::ComputeOf(StepAt(single->step)) != nullptr ? 1 : 0;
     }
-    const auto* loop = std::get_if<ir::FusedLoop>(&stage.action);
-    if (loop == nullptr) return 0;
+    if (ir::LoopsOf(stage).empty()) return 0;
     Bytes written;
     std::set<ir::ValueId> touched;
-    for (const int i : loop->steps) {
+    for (const int i : ir::StepsOf(stage)) {
       for (const ir::ValueId value : ir::Reads(StepAt(i))) touched.insert(value);
       for (const ir::ValueId value : ir::Writes(StepAt(i))) {
         touched.insert(value);

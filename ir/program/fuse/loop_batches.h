@@ -1,0 +1,29 @@
+// Which loops run at the same time, as one kernel (LoopBatch). A step of a model has hundreds of loops that take less
+// time than it takes to start a kernel: updates of biases and norms, and the copies of all parameters in 16 bits.
+//
+//   w.momentum', w'   and   v.momentum', v'       updates of parameters, of any optimizer
+//   w.bf16            and   v.bf16                copies of the parameters of a layer
+//
+// Loops of one pass are batched if they are alike: the same ops of the same types, where each value has all elements of
+// the loop or is a number, and what is the same number in one of them is so in all. A batch stands where its first loop
+// stood, or, if nothing between them reads what it writes, where its last one did. None of its loops reads what another
+// one writes, or the state that another one updates. In the update also loops of different layers are batched. In
+// other phases it is loops of one layer that read what exists from the beginning of a step: others would make what they
+// read be needed for longer.
+//
+// What is sent stays where it is. A batch whose results are sent takes no more loops, which would delay that, and no
+// batch moves behind a collective.
+#ifndef CLEAVE_IR_PROGRAM_FUSE_LOOP_BATCHES_H_
+#define CLEAVE_IR_PROGRAM_FUSE_LOOP_BATCHES_H_
+
+#include "ir/program/fuse/fuse.h"
+#include "ir/program/program.h"
+
+namespace cleave::ir {
+
+// Joins loops of `fusion`. Linear in steps, but for reads of a batch's results, which are looked for among all of them.
+void BatchLoops(const Program& program, LoopBatches batches, Fusion& fusion);
+
+}  // namespace cleave::ir
+
+#endif  // CLEAVE_IR_PROGRAM_FUSE_LOOP_BATCHES_H_
