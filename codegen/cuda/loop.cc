@@ -39,7 +39,6 @@
 #include "codegen/cuda/loop.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -50,6 +49,7 @@
 #include "codegen/source/kernel_text.h"
 #include "codegen/source/kernel_words.h"
 #include "codegen/source/loop.h"
+#include "ir/program/fuse/loop_batches.h"
 
 namespace cleave::codegen {
 namespace {
@@ -428,20 +428,23 @@ class KernelEmitter {
   std::set<size_t> indexed_axes_;
 };
 
-// The launches of a batch: one, or one for each kernel where loops that are alike differ in what lies where.
+// The launches of a batch: one, or several where loops that are alike differ in which of their tensors are one, or in
+// the order in which they read what all of them read.
 class BatchEmitter {
  public:
-  BatchEmitter(Emission& emission, const ir::LoopBatch& batch) : emission_(emission), batch_(batch) {
-    FindCommon();
+  BatchEmitter(Emission& emission, const ir::LoopBatch& batch)
+      : emission_(emission), batch_(batch), common_(ir::ReadByAll(emission.program, batch)) {
     for (const ir::FusedLoop& loop : batch.loops) {
       for (const int i : loop.steps) steps_.push_back(i);
-      const auto [known, is_new] =
-          launch_of_.try_emplace(KernelEmitter(emission, loop, &common_).WriteBatchKernel(), 0);
-      if (is_new) {
-        known->second = launches_.size();
-        launches_.push_back(LaunchOf(known->first, loop));
-      }
-      of_loops_.push_back(known->second);
+      Launched own = LaunchOf(loop);
+      const auto known = std::find_if(launches_.begin(), launches_.end(), [&](const Launched& launch) {
+        return launch.kernel == own.kernel && launch.arguments == own.arguments;
+      });
+      of_loops_.push_back(static_cast<size_t>(known - launches_.begin()));
+      if (known == launches_.end()) launches_.push_back(std::move(own));
+    }
+    for (Launched& launch : launches_) {
+      launch.list.name = emission.identifiers.Local(absl::StrCat(launch.list.name, "_loops"));
     }
   }
 
@@ -478,27 +481,12 @@ class BatchEmitter {
     std::vector<cpp::Expr> arguments;
   };
 
-  // What all loops read.
-  void FindCommon() {
-    std::map<ir::ValueId, size_t> loops;
-    for (const ir::FusedLoop& loop : batch_.loops) {
-      std::set<ir::ValueId> reads;
-      for (const int i : loop.steps) {
-        for (const ir::ValueId input : ir::ComputeOf(emission_.step(i))->inputs) reads.insert(input);
-      }
-      for (const ir::ValueId value : reads) ++loops[value];
-    }
-    for (const auto& [value, count] : loops) {
-      if (count == batch_.loops.size()) common_.insert(value);
-    }
-  }
-
-  Launched LaunchOf(const std::string& kernel, const ir::FusedLoop& loop) {
+  Launched LaunchOf(const ir::FusedLoop& loop) {
     KernelEmitter emitter(emission_, loop, &common_);
-    emitter.WriteBatchKernel();
+    const std::string kernel = emitter.WriteBatchKernel();
     const cpp::Expr type = cpp::Template("std::vector", {cpp::Name(emitter.WriteType())});
     return {.kernel = cpp::Template(kernel, {emitter.width()}),
-            .list = {type, emission_.identifiers.Local(absl::StrCat(SnakeCase(emitter.wish()), "_loops"))},
+            .list = {type, SnakeCase(emitter.wish())},
             .arguments = emitter.Arguments()};
   }
 
@@ -520,9 +508,8 @@ class BatchEmitter {
 
   Emission& emission_;
   const ir::LoopBatch& batch_;
-  std::set<ir::ValueId> common_;
+  const std::set<ir::ValueId> common_;
   std::vector<int> steps_;
-  std::map<std::string, size_t> launch_of_;  // By kernel.
   std::vector<Launched> launches_;
   std::vector<size_t> of_loops_;  // By loop: its launch.
 };

@@ -36,6 +36,7 @@
 #include "codegen/source/parts.h"
 #include "codegen/source/pipeline.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/program/fuse/loop_batches.h"
 
 namespace cleave::codegen {
 namespace {
@@ -194,7 +195,10 @@ class ProgramWriter {
   // The loops of a batch.
   StatementList ListOfLoops(const ir::LoopBatch& batch) {
     StatementList list{.function = "List", .is_inline = true};
-    for (size_t i = 0; i < batch.loops.size(); ++i) list.statements.push_back(StatementOfLoop(emission_, batch, i));
+    const std::set<ir::ValueId> common = ir::ReadByAll(program(), batch);
+    for (size_t i = 0; i < batch.loops.size(); ++i) {
+      list.statements.push_back(StatementOfLoop(emission_, batch, i, common));
+    }
     list.emit = [this](int place, cpp::Code& code) { (*listed_loop_)(static_cast<size_t>(place), code); };
     return list;
   }

@@ -344,10 +344,17 @@ Statement StatementOfTransfer(const Emission& emission, int step, size_t transfe
   return std::move(builder).Take();
 }
 
-Statement StatementOfLoop(const Emission& emission, const ir::LoopBatch& batch, size_t loop) {
+Statement StatementOfLoop(const Emission& emission, const ir::LoopBatch& batch, size_t loop,
+                          const std::set<ir::ValueId>& common) {
   StatementBuilder builder(emission);
   builder.Add(batch.loops.front().steps.front());  // The lists of several batches differ.
-  for (const int step : batch.loops[loop].steps) builder.AddStep(step);
+  for (const int step : batch.loops[loop].steps) {
+    builder.AddStep(step);
+    // The list does not say where each loop reads these, the kernel does.
+    for (const ir::ValueId value : ir::Reads(emission.step(step))) {
+      if (common.count(value) > 0) builder.Add(value.value());
+    }
+  }
   return std::move(builder).Take();
 }
 

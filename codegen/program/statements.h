@@ -2,6 +2,7 @@
 #ifndef CLEAVE_CODEGEN_PROGRAM_STATEMENTS_H_
 #define CLEAVE_CODEGEN_PROGRAM_STATEMENTS_H_
 
+#include <set>
 #include <vector>
 
 #include "codegen/program/stage_order.h"
@@ -22,8 +23,9 @@ Statement StatementOfCall(const Emission& emission, int step, const ir::KernelCa
 // The same for a tensor in the list of a merged gather or scatter.
 Statement StatementOfTransfer(const Emission& emission, int step, size_t transfer);
 
-// The same for a loop in the list of a batch.
-Statement StatementOfLoop(const Emission& emission, const ir::LoopBatch& batch, size_t loop);
+// The same for a loop in the list of a batch. `common`: what all of its loops read.
+Statement StatementOfLoop(const Emission& emission, const ir::LoopBatch& batch, size_t loop,
+                          const std::set<ir::ValueId>& common);
 
 // The same for the initialization of a source, and for the entry of some sources in a list.
 Statement StatementOfSources(const Emission& emission, const std::vector<int>& steps);

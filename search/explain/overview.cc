@@ -139,7 +139,7 @@ std::string PlanOverview(const ir::LoweredProgram& made, const Prediction& predi
 std::string PinsLine(const ir::Graph& graph, absl::Span<const ir::Pin> pins) {
   constexpr size_t kShown = 8;
   std::map<int, std::vector<std::string>> names_by_line;
-  for (const ir::Pin& pin : pins) names_by_line[graph[pin.op].line].push_back(graph[pin.op].name);
+  for (const ir::Pin& pin : pins) names_by_line[graph.op(pin.op).line].push_back(graph.op(pin.op).name);
   if (names_by_line.empty()) return "";
   std::vector<std::string> shown;
   for (const auto& [line, names] : names_by_line) {

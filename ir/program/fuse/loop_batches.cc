@@ -271,6 +271,22 @@ class Batcher {
 
 }  // namespace
 
+std::set<ValueId> ReadByAll(const Program& program, const LoopBatch& batch) {
+  std::map<ValueId, size_t> readers;
+  for (const FusedLoop& loop : batch.loops) {
+    std::set<ValueId> reads;
+    for (const int i : loop.steps) {
+      for (const ValueId value : Reads(program.steps[static_cast<size_t>(i)])) reads.insert(value);
+    }
+    for (const ValueId value : reads) ++readers[value];
+  }
+  std::set<ValueId> all;
+  for (const auto& [value, count] : readers) {
+    if (count == batch.loops.size()) all.insert(value);
+  }
+  return all;
+}
+
 void BatchLoops(const Program& program, LoopBatches batches, Fusion& fusion) {
   if (batches != LoopBatches::kNone) Batcher(program, batches, fusion).Run();
 }

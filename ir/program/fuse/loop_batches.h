@@ -16,6 +16,8 @@
 #ifndef CLEAVE_IR_PROGRAM_FUSE_LOOP_BATCHES_H_
 #define CLEAVE_IR_PROGRAM_FUSE_LOOP_BATCHES_H_
 
+#include <set>
+
 #include "ir/program/fuse/fuse.h"
 #include "ir/program/program.h"
 
@@ -23,6 +25,9 @@ namespace cleave::ir {
 
 // Joins loops of `fusion`. Linear in steps, but for reads of a batch's results, which are looked for among all of them.
 void BatchLoops(const Program& program, LoopBatches batches, Fusion& fusion);
+
+// The values that all loops of a batch read.
+std::set<ValueId> ReadByAll(const Program& program, const LoopBatch& batch);
 
 }  // namespace cleave::ir
 
