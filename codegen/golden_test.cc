@@ -12,9 +12,11 @@
 #include "codegen/fixtures/fixtures.h"
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/page.h"
+#include "ir/testing/sources.h"
 #include "ir/transforms/precision/precision.h"
 
 namespace cleave::codegen {
@@ -154,6 +156,26 @@ TEST(CudaText, LoopsThatDifferOnlyInSizesAndBuffersAreOneKernel) {
        {"    momentum_update_loops.push_back({2048, h2_weight_grad, h2_weight_momentum, h2_weight});",
         "    momentum_update_loops.push_back({10, logits_bias_grad,",
         "    LaunchBatch(MomentumUpdate<4>, momentum_update_loops"}) {
+    EXPECT_TRUE(absl::StrContains(text, part)) << part << text;
+  }
+}
+
+// a - b and b - a are the same kernel with other arguments.
+TEST(CudaText, LoopsThatReadCommonTensorsInAnotherOrderAreLaunchesOfTheirOwn) {
+  ir::GraphBuilder builder;
+  const ir::OpId a = ir::AddParameter(builder, "a", {4, 6});
+  const ir::OpId b = ir::AddParameter(builder, "b", {4, 6});
+  const auto soft_difference = [&](ir::OpId x, ir::OpId y, const std::string& name) {
+    return builder.Add(ir::OpKind::kSoftmax, {builder.Add(ir::OpKind::kSub, {x, y}, {}, name)}, {}, name + ".soft");
+  };
+  const ir::OpId one = soft_difference(a, b, "one"), other = soft_difference(b, a, "other");
+  builder.mutable_graph().loss =
+      builder.Add(ir::OpKind::kReduceMean, {builder.Add(ir::OpKind::kMul, {one, other}, {}, "product")},
+                  {{ir::attribute::kAxes, std::vector<int64_t>{}}}, "loss");
+  const ir::Graph graph = ir::TrainingGraph(std::move(builder).Build(), DigitsOptimizer());
+  const std::string text = CudaText(graph, SingleRankProgram(graph), DigitsTraining());
+  for (const char* part : {"sub_loops.push_back({24, one});", "sub_loops_2.push_back({24, other});",
+                           "sub_loops, a, b);", "sub_loops_2, b, a);"}) {
     EXPECT_TRUE(absl::StrContains(text, part)) << part << text;
   }
 }
