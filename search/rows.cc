@@ -7,22 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
-#include "base/units/units.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/row_updates/row_updates.h"
-#include "search/knobs/memory/measured.h"
-#include "search/knobs/memory/memory.h"
+#include "search/comparison.h"
 
 namespace cleave::search {
 namespace {
 
-// By what two plans are compared: the predicted step, or the peak of a rank.
-double MeasureOf(const ir::LoweredProgram& made, const Cluster& cluster, const SearchOptions& options) {
-  if (options.objective == ir::Objective::kMemory) return static_cast<double>(PeakOf(made).value());
-  return StepOf(made, cluster, options.execution).value();
-}
-
-double MeasureOnOneDevice(const ir::Graph& graph, const Cluster& cluster, const SearchOptions& options) {
+MeasuredPlan MeasureOnOneDevice(const ir::Graph& graph, const Cluster& cluster, const SearchOptions& options) {
   ir::Plan plan{.mesh = ir::Mesh::OfDevices(1), .ops = {}, .search = {}};
   for (const ir::Op& op : graph.ops) {
     plan.ops.push_back({.strategy = ir::Strategy::Replicated(ir::RuleOf(graph, op)),
@@ -30,7 +22,7 @@ double MeasureOnOneDevice(const ir::Graph& graph, const Cluster& cluster, const 
                         .reason = "",
                         .choices = {}});
   }
-  return MeasureOf(MustMake(graph, plan, cluster, options.execution), cluster, options);
+  return *Measure(graph, Found{.plan = std::move(plan), .program = std::nullopt}, cluster, options);
 }
 
 // The gradients in `possible` that make a step on one device faster by rows.
@@ -38,7 +30,7 @@ std::vector<ir::OpId> Candidates(const ir::Graph& graph, const std::vector<ir::R
                                  const Cluster& cluster, const ir::ParallelSettings& settings,
                                  const SearchOptions& options) {
   std::vector<ir::OpId> gradients;
-  std::optional<double> whole;
+  std::optional<MeasuredPlan> whole;
   for (const ir::RowUpdate& update : possible) {
     if (settings.row_updates == ir::TableRows::kAll) {
       gradients.push_back(update.gradient);
@@ -48,38 +40,9 @@ std::vector<ir::OpId> Candidates(const ir::Graph& graph, const std::vector<ir::R
     if (update.places >= graph.op(update.table).type.shape[0]) continue;
     if (!whole.has_value()) whole = MeasureOnOneDevice(graph, cluster, options);
     const ir::Graph by_rows = ir::WithRowUpdates(graph, {update.gradient});
-    if (MeasureOnOneDevice(by_rows, cluster, options) < *whole) gradients.push_back(update.gradient);
+    if (IsBetter(MeasureOnOneDevice(by_rows, cluster, options), whole, options)) gradients.push_back(update.gradient);
   }
   return gradients;
-}
-
-struct Weighed {
-  Found found;
-  double measure = 0;
-};
-
-std::optional<Weighed> SearchOf(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
-                                const SearchOptions& options, Diagnostics& diagnostics) {
-  std::optional<Found> found = SearchForProgram(graph, cluster, pins, options, diagnostics);
-  if (!found.has_value()) return std::nullopt;
-  if (!found->program.has_value()) found->program = MustMake(graph, found->plan, cluster, options.execution);
-  const double measure = MeasureOf(*found->program, cluster, options);
-  return Weighed{.found = *std::move(found), .measure = measure};
-}
-
-std::string MeasureText(double measure, const SearchOptions& options) {
-  if (options.objective == ir::Objective::kMemory) {
-    return absl::StrCat(FormatCount(static_cast<int64_t>(measure)), " bytes");
-  }
-  return FormatSeconds(Seconds(measure));
-}
-
-// "a step takes 1.2 ms in place of 3.4 ms"
-std::string Comparison(const Weighed& taken, const std::optional<Weighed>& other, const SearchOptions& options) {
-  if (!other.has_value()) return "as asked, or because nothing else fits";
-  const bool is_memory = options.objective == ir::Objective::kMemory;
-  return absl::StrCat(is_memory ? "a rank needs " : "a step takes ", MeasureText(taken.measure, options),
-                      " in place of ", MeasureText(other->measure, options));
 }
 
 // Adds to the reason of a table's gradient why it is applied by rows, or not.
@@ -132,16 +95,17 @@ std::optional<Found> SearchWithRows(const ir::Graph& graph, const Cluster& clust
                                     const SearchOptions& options, Diagnostics& diagnostics) {
   const ir::RowUpdates updates = UpdatesFor(graph, pins.settings, options, diagnostics);
   const std::vector<ir::OpId> gradients = Candidates(graph, updates.possible, cluster, pins.settings, options);
-  std::optional<Weighed> rows, whole;
+  std::optional<MeasuredPlan> rows, whole;
   Diagnostics of_rows, of_whole;
+  const auto search = [&](const ir::Graph& of, Diagnostics& own) {
+    return Measure(of, SearchForProgram(of, cluster, pins, options, own), cluster, options);
+  };
   if (!gradients.empty()) {
     const ir::Graph by_rows = ir::WithRowUpdates(graph, gradients);
-    rows = SearchOf(by_rows, cluster, pins, options, of_rows);
-    if (rows.has_value() && pins.settings.row_updates != ir::TableRows::kAll) {
-      whole = SearchOf(graph, cluster, pins, options, of_whole);
-    }
+    rows = search(by_rows, of_rows);
+    if (rows.has_value() && pins.settings.row_updates != ir::TableRows::kAll) whole = search(graph, of_whole);
   }
-  const bool takes_rows = rows.has_value() && (!whole.has_value() || rows->measure < whole->measure);
+  const bool takes_rows = IsBetter(rows, whole, options);
   if (!takes_rows && !whole.has_value()) {
     std::optional<Found> found = SearchForProgram(graph, cluster, pins, options, diagnostics);
     if (found.has_value()) ExplainWhole(graph, updates, found->plan);
@@ -149,9 +113,10 @@ std::optional<Found> SearchWithRows(const ir::Graph& graph, const Cluster& clust
   }
   diagnostics.AddAll(takes_rows ? of_rows : of_whole);
   ir::Plan& plan = takes_rows ? rows->found.plan : whole->found.plan;
+  const std::string why = takes_rows ? WhyTaken(*rows, whole) : WhyTaken(*whole, rows);
   for (const ir::OpId gradient : gradients) {
     plan.ops[gradient].by_rows = takes_rows;
-    Explain(graph, gradient, takes_rows ? Comparison(*rows, whole, options) : Comparison(*whole, rows, options), plan);
+    Explain(graph, gradient, why, plan);
   }
   ExplainWhole(graph, updates, plan);
   return std::move(takes_rows ? rows : whole)->found;

@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/text/text.h"
-#include "base/units/units.h"
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/graph/sliced_losses/sliced_losses.h"
-#include "search/knobs/memory/measured.h"
-#include "search/knobs/memory/memory.h"
+#include "search/comparison.h"
 #include "search/rows.h"
 
 namespace cleave::search {
@@ -46,30 +43,6 @@ bool SavesMemory(const ir::Plan& plan, const ir::Pins& pins) {
   return false;
 }
 
-struct Measured {
-  Found found;
-  Bytes peak;
-  Seconds step;
-};
-
-std::optional<Measured> Measure(const ir::Graph& graph, std::optional<Found> found, const Cluster& cluster,
-                                const SearchOptions& options) {
-  if (!found.has_value()) return std::nullopt;
-  if (!found->program.has_value()) {
-    found->program =
-        MustMake(ir::WithRowUpdates(graph, ir::GradientsByRows(found->plan)), found->plan, cluster, options.execution);
-  }
-  const Bytes peak = PeakOf(*found->program);
-  const Seconds step = StepOf(*found->program, cluster, options.execution);
-  return Measured{.found = *std::move(found), .peak = peak, .step = step};
-}
-
-std::string WhyParts(const Measured& taken, const std::optional<Measured>& other) {
-  if (!other.has_value()) return "as nothing else fits, or as asked";
-  return absl::StrCat("a rank needs ", FormatBytes(taken.peak), " and a step takes ", FormatSeconds(taken.step),
-                      " in place of ", FormatBytes(other->peak), " and ", FormatSeconds(other->step));
-}
-
 void ExplainParts(const Parts& parts, bool takes_slices, const std::string& why, ir::Plan& plan) {
   for (const auto& [loss, count] : parts) {
     ir::OpPlan& planned = plan.ops[loss];
@@ -86,7 +59,12 @@ std::optional<Found> SearchWithSlices(const ir::Graph& graph, const Cluster& clu
   if (parts.empty()) return SearchWithRows(graph, cluster, pins, options, diagnostics);
   const bool takes_all = pins.settings.slice_losses == ir::SliceLosses::kAll;
   Diagnostics of_whole, of_slices;
-  std::optional<Measured> whole, slices;
+  std::optional<MeasuredPlan> whole, slices;
+  const auto measure = [&](const ir::Graph& of, std::optional<Found> found) {
+    const std::vector<ir::OpId> by_rows =
+        found.has_value() ? ir::GradientsByRows(found->plan) : std::vector<ir::OpId>();
+    return Measure(ir::WithRowUpdates(of, by_rows), std::move(found), cluster, options);
+  };
   if (!takes_all) {
     std::optional<Found> found = SearchWithRows(graph, cluster, pins, options, of_whole);
     const bool is_memory = options.objective == ir::Objective::kMemory;
@@ -94,18 +72,15 @@ std::optional<Found> SearchWithSlices(const ir::Graph& graph, const Cluster& clu
       diagnostics.AddAll(of_whole);
       return found;
     }
-    whole = Measure(graph, std::move(found), cluster, options);
+    whole = measure(graph, std::move(found));
   }
   const ir::Graph sliced = ir::WithParts(graph, parts);
-  slices = Measure(sliced, SearchWithRows(sliced, cluster, pins, options, of_slices), cluster, options);
-  const bool takes_slices =
-      slices.has_value() &&
-      (!whole.has_value() ||
-       (options.objective == ir::Objective::kMemory ? slices->peak < whole->peak : slices->step < whole->step));
+  slices = measure(sliced, SearchWithRows(sliced, cluster, pins, options, of_slices));
+  const bool takes_slices = IsBetter(slices, whole, options);
   diagnostics.AddAll(takes_slices || takes_all ? of_slices : of_whole);
-  std::optional<Measured>& taken = takes_slices ? slices : whole;
+  std::optional<MeasuredPlan>& taken = takes_slices ? slices : whole;
   if (!taken.has_value()) return std::nullopt;
-  ExplainParts(parts, takes_slices, WhyParts(*taken, takes_slices ? whole : slices), taken->found.plan);
+  ExplainParts(parts, takes_slices, WhyTaken(*taken, takes_slices ? whole : slices), taken->found.plan);
   return std::move(taken->found);
 }
 
