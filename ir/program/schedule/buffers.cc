@@ -280,20 +280,21 @@ class Planner {
     for (size_t slot = 0; slot < item.slots.size(); ++slot) {
       const int64_t begin = item.offset + item.stride * static_cast<int64_t>(slot);
       const Placed placed = {begin, begin + item.slot_size, &item.slots[slot]};
-      placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), begin,
-                                      [](int64_t offset, const Placed& other) { return offset < other.begin; }),
-                     placed);
+      placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), begin, IsBefore), placed);
       total_ = std::max(total_, placed.end);
     }
+    largest_slot_ = std::max(largest_slot_, item.slot_size);
   }
+
+  static bool IsBefore(int64_t offset, const Placed& placed) { return offset < placed.begin; }
 
   // The lowest place from `least` on for a slot.
   int64_t LowestFor(const Ranges& ranges, int64_t size, int64_t least = 0) const {
     int64_t offset = least;
-    for (const Placed& other : placed_) {
-      if (other.end <= offset) continue;
-      if (offset + size <= other.begin) break;
-      if (Meet(*other.ranges, ranges)) offset = other.end;
+    // Those before end before `least`.
+    auto other = std::upper_bound(placed_.begin(), placed_.end(), least - largest_slot_, IsBefore);
+    for (; other != placed_.end() && other->begin < offset + size; ++other) {
+      if (other->end > offset && Meet(*other->ranges, ranges)) offset = other->end;
     }
     return offset;
   }
@@ -332,6 +333,7 @@ class Planner {
   std::vector<Item> items_;
   std::vector<Placed> placed_;  // Ordered by place.
   std::set<int64_t> strides_;   // Of placed items.
+  int64_t largest_slot_ = 0;    // Of placed items.
   int64_t total_ = 0;
 };
 
