@@ -118,7 +118,10 @@ WhatIf::Moves WhatIf::MovesOf(const Assignment& assignment, ir::OpId value) cons
 
 double WhatIf::CostOf(const Side& side, const Links& links, double gradient_weight) const {
   Prices paid;
-  if (links.cluster.has_value()) paid.redistribution = SecondsOfRedistributions(*links.cluster, links.mesh);
+  if (links.cluster.has_value()) {
+    paid.redistribution = SecondsOfRedistributions(*links.cluster, links.mesh);
+    paid.collective = SecondsOfCollectives(*links.cluster, links.mesh);
+  }
   RedistributionPrices prices(links.mesh, facts_.graph->sums, {}, paid);
   double cost = 0;
   for (const Moves& moves : side.moves) {

@@ -47,7 +47,7 @@ Planner::Planner(const PlanningTask& task)
 Prices Planner::PricesUnder(ir::Price price) const {
   Prices prices;
   if (price == ir::Price::kTime) prices = *in_seconds_;
-  prices.planner = task_.redistributions;
+  prices.planner = price == ir::Price::kTime ? task_.in_time : task_.redistributions;
   return prices;
 }
 

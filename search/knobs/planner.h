@@ -30,7 +30,8 @@ namespace cleave::search {
 // The task of a search; all of it outlives the planner.
 struct PlanningTask {
   const GraphFacts& facts;
-  std::shared_ptr<ir::RedistributionPlanner> redistributions;  // On the mesh of the plan; shared with other searches.
+  // On the mesh of the plan, by weighted bytes and by the time of the cluster; shared with other searches.
+  std::shared_ptr<ir::RedistributionPlanner> redistributions, in_time;
   const Cluster& cluster;
   const ir::Pins& pins;
   const OpDemands& demands;

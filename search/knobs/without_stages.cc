@@ -24,6 +24,7 @@
 #include "search/model/pins/stage_pins.h"
 #include "search/model/shorten/shorten.h"
 #include "search/price/cost/predict.h"
+#include "search/price/cost/time_prices.h"
 #include "search/solve/assignment/assignment.h"
 
 namespace cleave::search {
@@ -149,12 +150,13 @@ struct Searched {
       : model(SearchedFor(training_graph, pins, options)),
         facts(FactsOf(model.graph(), options.micro_batches, model.Times())),
         redistributions(std::make_shared<ir::RedistributionPlanner>(mesh)),
+        in_time(std::make_shared<ir::RedistributionPlanner>(mesh, SecondsOfCollectives(cluster, mesh))),
         estimator(std::make_shared<Estimator>(model, cluster, options.execution)) {}
   Searched(const Searched&) = delete;
 
   const SearchedGraph model;
   const GraphFacts facts;
-  const std::shared_ptr<ir::RedistributionPlanner> redistributions;
+  const std::shared_ptr<ir::RedistributionPlanner> redistributions, in_time;
   const std::shared_ptr<Estimator> estimator;
 };
 
@@ -235,6 +237,7 @@ std::optional<Found> SearchOnce(const Searched& searched, const ir::Graph& train
   if (!pins.regions.empty() && !own.dataset.has_value()) own.dataset = ir::DatasetLayout::kFullBatch;
   const Planner planner({.facts = facts,
                          .redistributions = searched.redistributions,
+                         .in_time = searched.in_time,
                          .cluster = cluster,
                          .pins = pins,
                          .demands = *demands,

@@ -33,16 +33,18 @@ LoweredProgram LowerStages(Distributed distributed, Program program, const Lower
 
 absl::StatusOr<LoweredProgram> Lower(const Graph& training_graph, const Plan& plan, const LowerOptions& options) {
   CLEAVE_ASSIGN_OR_RETURN(Distributed distributed, Distribute(training_graph, plan));
-  CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(options.fuse, distributed));
-  CLEAVE_ASSIGN_OR_RETURN(Program program, Partition(distributed.graph, distributed.plan, {.layers = options.layers}));
+  CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(options.fuse, options.price, distributed));
+  CLEAVE_ASSIGN_OR_RETURN(Program program, Partition(distributed.graph, distributed.plan,
+                                                     {.price = options.price, .layers = options.layers}));
   if (options.stage_times != nullptr) {
     Fusion fusion = Fuse(program, options.fuse);
     std::vector<Seconds> seconds = options.stage_times(program, fusion);
     const Bytes bytes =
         options.reduction_bytes != nullptr ? options.reduction_bytes(program, fusion, seconds) : kBucketBytes;
     if (bytes > kBucketBytes) {
-      CLEAVE_ASSIGN_OR_RETURN(program, Partition(distributed.graph, distributed.plan,
-                                                 {.reduction_bytes = bytes, .layers = options.layers}));
+      CLEAVE_ASSIGN_OR_RETURN(program,
+                              Partition(distributed.graph, distributed.plan,
+                                        {.reduction_bytes = bytes, .price = options.price, .layers = options.layers}));
       fusion = Fuse(program, options.fuse);
       seconds = options.stage_times(program, fusion);
     }

@@ -15,6 +15,7 @@
 #include "ir/program/fuse/fuse.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/program.h"
+#include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/plan/plan.h"
 #include "ir/transforms/distribute/distribute.h"
 
@@ -31,6 +32,7 @@ struct LoweredProgram {
 // How the target runs programs, as far as it decides what they are.
 struct LowerOptions {
   FuseOptions fuse = {};
+  CollectivePrice price = nullptr;  // PartitionOptions::price.
   CheckpointCopy checkpoint = CheckpointCopy::kNone;
   // Where collectives run beside kernels: the time of each stage of the fusion, by which steps are ordered. Null where
   // nothing overlaps.

@@ -77,7 +77,7 @@ class Waiting {
 
 }  // namespace
 
-absl::Status DropIdleOffloads(const FuseOptions& fuse, Distributed& distributed) {
+absl::Status DropIdleOffloads(const FuseOptions& fuse, const CollectivePrice& price, Distributed& distributed) {
   Plan kept = distributed.plan;
   std::vector<OpId> offloaded;
   for (const Op& op : distributed.graph.ops) {
@@ -86,7 +86,7 @@ absl::Status DropIdleOffloads(const FuseOptions& fuse, Distributed& distributed)
     offloaded.push_back(op.id);
   }
   if (offloaded.empty()) return absl::OkStatus();
-  CLEAVE_ASSIGN_OR_RETURN(const Program program, Partition(distributed.graph, kept));
+  CLEAVE_ASSIGN_OR_RETURN(const Program program, Partition(distributed.graph, kept, {.price = price}));
   const IdVector<OpId, OpPlan> asked = distributed.plan.ops;
   const Waiting waiting(program, fuse, asked);
   for (const OpId op : offloaded) distributed.plan.ops[op].retention = waiting.Better(op, asked);

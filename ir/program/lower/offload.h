@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "ir/program/fuse/fuse.h"
+#include "ir/program/redistribute/redistribute.h"
 #include "ir/transforms/distribute/distribute.h"
 
 namespace cleave::ir {
@@ -12,7 +13,7 @@ namespace cleave::ir {
 // Leaves kOffload (ir/sharding/plan) only where it saves memory: values inside of a fused piece, parameters under
 // another shape, and what all micro-batches have in common are kept, and a reshape is made again from what it reshapes
 // where that comes back. An Internal error where Partition finds one.
-absl::Status DropIdleOffloads(const FuseOptions& fuse, Distributed& distributed);
+absl::Status DropIdleOffloads(const FuseOptions& fuse, const CollectivePrice& price, Distributed& distributed);
 
 }  // namespace cleave::ir
 

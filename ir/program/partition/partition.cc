@@ -49,14 +49,14 @@ struct TimeAxis {
 
 class Partitioner {
  public:
-  Partitioner(const Graph& graph, const Plan& plan, std::optional<TimeAxis> time)
+  Partitioner(const Graph& graph, const Plan& plan, std::optional<TimeAxis> time, const CollectivePrice& price)
       : graph_(graph),
         plan_(plan),
         time_(std::move(time)),
         computed_(graph.ops.size()),
         made_(graph.ops.size()),
         names_(graph),
-        planner_(plan.mesh) {
+        planner_(plan.mesh, price) {
     program_.model = graph.model;
     program_.file = graph.file;
     program_.mesh = time_.has_value() ? time_->mesh : plan.mesh;
@@ -597,7 +597,7 @@ absl::StatusOr<std::optional<TimeAxis>> TimeAxisOf(const Graph& graph, const Pla
 
 absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const PartitionOptions& options) {
   CLEAVE_ASSIGN_OR_RETURN(std::optional<TimeAxis> time, TimeAxisOf(graph, plan));
-  CLEAVE_ASSIGN_OR_RETURN(Program program, Partitioner(graph, plan, std::move(time)).Run());
+  CLEAVE_ASSIGN_OR_RETURN(Program program, Partitioner(graph, plan, std::move(time), options.price).Run());
   // A value in another layout, or made again, is made of its op.
   for (Value& value : program.values) {
     const Op& op = graph.op(value.origin);

@@ -18,6 +18,7 @@
 #include "ir/graph/graph.h"
 #include "ir/program/partition/merge.h"
 #include "ir/program/program.h"
+#include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/plan/plan.h"
 
 namespace cleave::ir {
@@ -26,6 +27,7 @@ struct PartitionOptions {
   bool merge_collectives = true;              // False shows one collective per tensor.
   Bytes bucket_bytes = kBucketBytes;          // Of the tensors of a merged collective; 0: no limit.
   std::optional<Bytes> reduction_bytes = {};  // The same of reductions of gradients (merge.h), where it differs.
+  CollectivePrice price = nullptr;            // By which redistributions are chosen; null: weighted bytes.
   double layers = 1;                          // Which part of the layers of a larger model the graph has (merge.h).
 };
 

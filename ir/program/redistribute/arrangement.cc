@@ -59,7 +59,8 @@ AxisList InAtomOrder(const Mesh& mesh, const std::vector<bool>& moves, const Lay
   if (size == ProblemSize::kShared) {
     append_cuts(target);
     std::stable_sort(order.begin(), order.end(), [&](AxisId a, AxisId b) {
-      return std::pair(mesh.axis(a).weight, mesh.axis(a).size) < std::pair(mesh.axis(b).weight, mesh.axis(b).size);
+      const MeshAxis &first = mesh.axis(a), &second = mesh.axis(b);
+      return std::tie(first.weight, first.link, first.size) < std::tie(second.weight, second.link, second.size);
     });
   }
   return order;
@@ -97,10 +98,13 @@ void MeasureAtoms(Problem& problem) {
     }
   }
   const double dearest = problem.weights.empty() ? 1 : problem.weights.back();
-  const double whole = static_cast<double>(problem.type.bytes().value()) * (dearest > 0 ? dearest : 1);
+  const auto bytes = static_cast<double>(problem.type.bytes().value());
+  const double whole = problem.price == nullptr
+                           ? bytes * (dearest > 0 ? dearest : 1)
+                           : problem.price(CollectiveKind::kAllGather, problem.mesh.AxisIds(), bytes);
   // Not a round number, so that no price lies near the boundary between two ticks.
   constexpr double kTicks = 0.7310585786300049 * (int64_t{1} << 40);
-  problem.ticks_per_byte = kTicks / std::max(whole, 1e-9);
+  problem.ticks_per_cost = kTicks / std::max(whole, 1e-9);
 }
 
 // Atoms of one size and weight that the target does not use are of one kind, unless the problem is shared.
@@ -144,9 +148,9 @@ void Arrangement::RemovePartial(AtomSpan atoms) {
                atoms_.end());
 }
 
-Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
-                    ProblemSize size) {
-  Problem problem{.mesh = mesh, .type = type};
+Problem MakeProblem(const Mesh& mesh, const CollectivePrice& price, const TensorType& type, const Layout& source,
+                    const Layout& target, ProblemSize size) {
+  Problem problem{.mesh = mesh, .price = price, .type = type};
   const std::vector<Place> from = PlacesOf(source, mesh);
   const std::vector<Place> to = PlacesOf(target, mesh);
   std::vector<bool> moves(from.size());
@@ -236,6 +240,6 @@ Layout Problem::LayoutOf(const Arrangement& arrangement) const {
   return layout;
 }
 
-int64_t Problem::Ticks(double cost) const { return std::llround(cost * ticks_per_byte); }
+int64_t Problem::Ticks(double cost) const { return std::llround(cost * ticks_per_cost); }
 
 }  // namespace cleave::ir

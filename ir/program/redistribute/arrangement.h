@@ -12,6 +12,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "ir/program/redistribute/price.h"
+#include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
@@ -66,6 +67,7 @@ class Arrangement {
 
 struct Problem {
   const Mesh& mesh;
+  const CollectivePrice& price;  // Null: weighted bytes.
   TensorType type;
   std::vector<AxisList> fixed = {};       // For each dimension the axes at its front that stay.
   std::vector<int64_t> fixed_count = {};  // For each dimension the number of pieces that they make.
@@ -74,7 +76,7 @@ struct Problem {
   std::vector<Atom> atoms = {};
   Arrangement source = Arrangement(0);
   Arrangement target = Arrangement(0);
-  double ticks_per_byte = 1;  // See Ticks.
+  double ticks_per_cost = 1;  // See Ticks.
 
   const Atom& atom(AtomIndex index) const { return atoms[index]; }
   int64_t CutCount(AtomSpan indexes) const;
@@ -88,7 +90,8 @@ struct Problem {
   Layout LayoutOf(const Arrangement& arrangement) const;
 
   // A cost as an integer. Sums of the same prices in another order differ in the last bits and must still be ties: a
-  // tick is about 2^-40 of what it costs to move the whole tensor once over the most expensive link.
+  // tick is about 2^-40 of what it costs to move the whole tensor once over the most expensive link, or among all
+  // ranks.
   int64_t Ticks(double cost) const;
 };
 
@@ -102,8 +105,8 @@ enum class ProblemSize {
 };
 
 // REQUIRES: every axis over which `target` is partial is partial in `source`, by the same reduction.
-Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
-                    ProblemSize size);
+Problem MakeProblem(const Mesh& mesh, const CollectivePrice& price, const TensorType& type, const Layout& source,
+                    const Layout& target, ProblemSize size);
 
 }  // namespace cleave::ir
 

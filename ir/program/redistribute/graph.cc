@@ -70,8 +70,8 @@ const std::vector<ArrangementGraph::Edge>& ArrangementGraph::EdgesOf(size_t inde
 FoundPath ArrangementGraphs::CheapestPath(const Problem& problem) {
   Key key(problem.type.dtype, problem.type.shape, {});
   for (const Atom& atom : problem.atoms) {
-    const double weight = problem.mesh.axis(atom.axes.front()).weight;
-    std::get<2>(key).push_back({weight, atom.size, atom.reduction});
+    const MeshAxis& axis = problem.mesh.axis(atom.axes.front());
+    std::get<2>(key).push_back({axis.weight, axis.link, atom.size, atom.reduction});
   }
   return graphs_.try_emplace(std::move(key), problem).first->second.CheapestPath(problem.source, problem.target);
 }

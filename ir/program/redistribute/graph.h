@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <queue>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -94,8 +95,9 @@ class ArrangementGraphs {
   FoundPath CheapestPath(const Problem& problem);
 
  private:
-  // What moves and their prices depend on: besides the type of each atom the weight, the size and how it is reduced.
-  using Key = std::tuple<DType, Shape, std::vector<std::tuple<double, int64_t, Reduction>>>;
+  // What moves and their prices depend on: besides the type of each atom the weight, the link, the size and how it is
+  // reduced.
+  using Key = std::tuple<DType, Shape, std::vector<std::tuple<double, std::string, int64_t, Reduction>>>;
 
   absl::flat_hash_map<Key, ArrangementGraph> graphs_;
 };

@@ -231,6 +231,10 @@ bool HasSameCounts(const Problem& problem, const Arrangement& now, const Arrange
 
 double PriceOf(const Problem& problem, const ArrangementMove& move, double input_bytes, double output_bytes) {
   if (!move.collective.has_value()) return 0;
+  if (problem.price != nullptr) {
+    const double bytes = move.collective == CollectiveKind::kAllGather ? output_bytes : input_bytes;
+    return problem.price(*move.collective, problem.AxesOf(move.atoms), bytes);
+  }
   absl::InlinedVector<LinkClass, 4> links;
   for (size_t i = 0; i < problem.weights.size(); ++i) {
     LinkClass link{.weight = problem.weights[i]};

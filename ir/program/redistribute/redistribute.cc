@@ -1,7 +1,8 @@
 // Reading guide. A redistribution becomes a `Problem` (arrangement.h), in which only the places of atoms count. Where
 // there are few, `ArrangementGraph` (graph.h) finds the cheapest path among the moves of moves.h, and is kept. Where
 // there are more, `DirectPaths` (direct.h) gives a path at once, `CostBound` (bound.h) gives the least cost of any
-// path, and where they differ, `ShortestPath` (search.h) looks for a better one.
+// path, and where they differ, `ShortestPath` (search.h) looks for a better one. The bound is one of weighted bytes:
+// under another price the better of these two paths is taken.
 
 #include "ir/program/redistribute/redistribute.h"
 
@@ -37,21 +38,25 @@ double LocalBytes(const Mesh& mesh, const TensorType& type, const Layout& layout
 struct Solution {
   Problem problem;
   FoundPath path;
+  ProblemSize size = ProblemSize::kMerged;  // Of the problem.
 };
 
 // The direct path over as few atoms as there can be.
-Solution SolveDirectly(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
-  Problem problem = MakeProblem(mesh, type, source, target, ProblemSize::kMerged);
+Solution SolveDirectly(const Mesh& mesh, const CollectivePrice& price, const TensorType& type, const Layout& source,
+                       const Layout& target) {
+  Problem problem = MakeProblem(mesh, price, type, source, target, ProblemSize::kMerged);
   FoundPath path = DirectPath(problem);
   path.is_cheapest = false;
   return {std::move(problem), std::move(path)};
 }
 
+// By weighted bytes, of which there is a bound.
 Solution SolveBySearch(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
-  Problem whole = MakeProblem(mesh, type, source, target, ProblemSize::kWhole);
+  static const auto& kBytes = *new CollectivePrice(nullptr);
+  Problem whole = MakeProblem(mesh, kBytes, type, source, target, ProblemSize::kWhole);
   const bool is_small = whole.atoms.size() <= kMostFreeAtoms;
   const int64_t least = whole.Ticks(CostBound(whole, BoundKind::kProven).AtLeast(whole.source));
-  Problem problem = is_small ? whole : MakeProblem(mesh, type, source, target, ProblemSize::kMerged);
+  Problem problem = is_small ? whole : MakeProblem(mesh, kBytes, type, source, target, ProblemSize::kMerged);
   FoundPath path = DirectPath(problem);
   const auto is_least = [&] { return whole.Ticks(path.cost) <= least; };
   // A path that sends no more than must be sent cannot be cheaper, and one with a single collective cannot be shorter.
@@ -62,6 +67,17 @@ Solution SolveBySearch(const Mesh& mesh, const TensorType& type, const Layout& s
     path = ShortestPath(problem, std::move(path), limits);
   }
   path.is_cheapest = is_least() || (is_small && path.is_cheapest);
+  return {std::move(problem), std::move(path), is_small ? ProblemSize::kWhole : ProblemSize::kMerged};
+}
+
+// By `price`: the better of the direct path and the one with least weighted bytes.
+Solution SolveByPrice(const Mesh& mesh, const CollectivePrice& price, const TensorType& type, const Layout& source,
+                      const Layout& target) {
+  Solution direct = SolveDirectly(mesh, price, type, source, target);
+  const Solution searched = SolveBySearch(mesh, type, source, target);
+  Problem problem = MakeProblem(mesh, price, type, source, target, searched.size);
+  FoundPath path = Priced(problem, searched.path.moves);
+  if (problem.Ticks(direct.path.cost) <= problem.Ticks(path.cost)) return direct;
   return {std::move(problem), std::move(path)};
 }
 
@@ -77,7 +93,8 @@ void Append(Redistribution& redistribution, Move move) {
 }
 
 Redistribution WayOf(const Solution& solution) {
-  const auto& [problem, path] = solution;
+  const Problem& problem = solution.problem;
+  const FoundPath& path = solution.path;
   Redistribution redistribution{.moves = {}, .cost = path.cost, .is_cheapest = path.is_cheapest};
   for (const ArrangementMove& step : path.moves) {
     Move move{.collective = step.collective,
@@ -109,8 +126,8 @@ absl::Status CheckPartial(const Mesh& mesh, const Layout& source, const Layout& 
 
 }  // namespace
 
-RedistributionPlanner::RedistributionPlanner(Mesh mesh)
-    : mesh_(std::move(mesh)), graphs_(std::make_unique<ArrangementGraphs>()) {}
+RedistributionPlanner::RedistributionPlanner(Mesh mesh, CollectivePrice price)
+    : mesh_(std::move(mesh)), price_(std::move(price)), graphs_(std::make_unique<ArrangementGraphs>()) {}
 
 RedistributionPlanner::~RedistributionPlanner() = default;
 
@@ -137,14 +154,17 @@ size_t RedistributionPlanner::QuestionHash::operator()(const Question& question)
 Redistribution RedistributionPlanner::PlanWithoutWindows(const TensorType& type, const Layout& source,
                                                          const Layout& target, RedistributionEffort effort) {
   if (source == target) return Redistribution{};
-  if (effort == RedistributionEffort::kDirect) return WayOf(SolveDirectly(mesh_, type, source, target));
-  Problem problem = MakeProblem(mesh_, type, source, target, ProblemSize::kShared);
+  if (effort == RedistributionEffort::kDirect) return WayOf(SolveDirectly(mesh_, price_, type, source, target));
+  Problem problem = MakeProblem(mesh_, price_, type, source, target, ProblemSize::kShared);
   if (problem.atoms.size() <= kMostGraphAtoms) {
     FoundPath path = graphs_->CheapestPath(problem);
     return WayOf({.problem = std::move(problem), .path = std::move(path)});
   }
   const auto [found, is_new] = searched_.try_emplace({.type = type, .source = source, .target = target});
-  if (is_new) found->second = WayOf(SolveBySearch(mesh_, type, source, target));
+  if (is_new) {
+    found->second = WayOf(price_ == nullptr ? SolveBySearch(mesh_, type, source, target)
+                                            : SolveByPrice(mesh_, price_, type, source, target));
+  }
   return found->second;
 }
 
@@ -155,7 +175,7 @@ Redistribution RedistributionPlanner::PlanIntoWindows(const TensorType& type, co
   for (WindowEntry& entry : EntriesInto(mesh_, type.shape, target)) {
     Redistribution way = PlanWithoutWindows(type, source, entry.before, effort);
     is_cheapest = is_cheapest && way.is_cheapest;
-    way.cost += MoveCost(mesh_, type, entry.before, entry.move);
+    way.cost += MoveCost(mesh_, type, entry.before, entry.move, price_);
     Append(way, std::move(entry.move));
     if (!best.has_value() || IsCheaper(way, *best)) best = std::move(way);
   }
@@ -175,18 +195,21 @@ absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const Tensor
   return RedistributionPlanner(mesh).Plan(type, source, target, effort);
 }
 
-double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move) {
-  const std::vector<LinkClass> links = LinkClassesOf(mesh, move.axes);
+double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move,
+                const CollectivePrice& price) {
+  if (!move.collective.has_value()) return 0;
+  double input = LocalBytes(mesh, type, source), output = LocalBytes(mesh, type, move.result);
   if (move.collective == CollectiveKind::kNeighborExchange) {
     const int64_t received = LargestReceivedElements(source, move.result, mesh, type.shape);
-    const double bytes = static_cast<double>((ElementSize(type.dtype) * received).value());
-    return MovePrice(move.collective, links, bytes, bytes);
+    input = output = static_cast<double>((ElementSize(type.dtype) * received).value());
   }
-  return MovePrice(move.collective, links, LocalBytes(mesh, type, source), LocalBytes(mesh, type, move.result));
+  if (price == nullptr) return MovePrice(move.collective, LinkClassesOf(mesh, move.axes), input, output);
+  return price(*move.collective, move.axes, move.collective == CollectiveKind::kAllGather ? output : input);
 }
 
 double CostAtLeast(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
-  const Problem problem = MakeProblem(mesh, type, source, target, ProblemSize::kWhole);
+  const CollectivePrice bytes = nullptr;
+  const Problem problem = MakeProblem(mesh, bytes, type, source, target, ProblemSize::kWhole);
   return CostBound(problem, BoundKind::kProven).AtLeast(problem.source);
 }
 

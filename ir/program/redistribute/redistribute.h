@@ -13,33 +13,41 @@
 //   permute            axes change places, the cut counts stay              S * w
 //   neighbor_exchange  pieces become windows, as the last move of all       S * w, where S is what the rank that
 //                                                                           receives most gets
-// Sizes are those of the largest rank. Axes of one weight move together as one group, and n is the product of their
-// sizes. A move over axes of different weights is priced hierarchically: the cheapest link first on the whole, each
-// more expensive one on what is left (S divided by the sizes done; an all_to_all leaves everything; permute and
-// neighbor_exchange pay the most expensive link).
+// or, where the planner is given a CollectivePrice, what that says: the seconds of a cluster, for example. Sizes are
+// those of the largest rank. Axes of one weight move together as one group, and n is the product of their sizes. A move
+// over axes of different weights is priced hierarchically: the cheapest link first on the whole, each more expensive
+// one on what is left (S divided by the sizes done; an all_to_all leaves everything; permute and neighbor_exchange pay
+// the most expensive link).
 //
 // Axes that neither layout uses take no part: their ranks hold the same at every step. (Sharing the work among them
 // would send less, but it would cost one more gather and would keep gradients apart that one all_reduce can take.) No
 // other path is cheaper where `is_cheapest` is true: always where up to three axes are used, and wherever a lower bound
-// is met. On larger meshes the search is bounded, by the number of moves and not by time, and the path costs at most as
-// much as the best of some direct ones. Ties: fewer collectives, then fewer moves (a slice counts once per axis; both
-// where the search is complete), then the first in a fixed order (graph.h). The same arguments give the same path.
+// is met. So up to three axes no detour over a layout of these axes is cheaper. On larger meshes the search is bounded,
+// by the number of moves and not by time, and the path costs at most as much as the best of some direct ones. (A
+// CollectivePrice has no bound: there the search is one for weighted bytes.) Ties: fewer collectives, then fewer moves
+// (a slice counts once per axis; both where the search is complete), then the first in a fixed order (graph.h). The
+// same arguments give the same path.
 #ifndef CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_
 #define CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "ir/program/program.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
 
 namespace cleave::ir {
+
+// What a collective over `axes` costs where S of the table above is `bytes`.
+using CollectivePrice = std::function<double(CollectiveKind kind, absl::Span<const AxisId> axes, double bytes)>;
 
 struct Move {
   // nullopt: a slice.
@@ -55,7 +63,7 @@ struct Move {
 
 struct Redistribution {
   std::vector<Move> moves;  // Empty when source and target are equal. No two slices follow one another.
-  double cost = 0;          // Weighted bytes sent per rank.
+  double cost = 0;          // Weighted bytes sent per rank, or what the planner's CollectivePrice says.
   int collectives = 0;
   bool is_cheapest = true;  // Proven: no sequence of moves of the axes used costs less.
 
@@ -78,7 +86,8 @@ class ArrangementGraphs;
 // used, it keeps the ways. No answer depends on what was asked before. Not thread-safe.
 class RedistributionPlanner {
  public:
-  explicit RedistributionPlanner(Mesh mesh);
+  // `price`: null for weighted bytes.
+  explicit RedistributionPlanner(Mesh mesh, CollectivePrice price = nullptr);
   RedistributionPlanner(const RedistributionPlanner&) = delete;
   RedistributionPlanner& operator=(const RedistributionPlanner&) = delete;
   ~RedistributionPlanner();
@@ -112,6 +121,7 @@ class RedistributionPlanner {
                                  RedistributionEffort effort);
 
   const Mesh mesh_;
+  const CollectivePrice price_;
   std::unique_ptr<ArrangementGraphs> graphs_;  // They refer to the mesh.
   absl::flat_hash_map<Question, Redistribution, QuestionHash> searched_;
 };
@@ -121,8 +131,9 @@ absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const Tensor
                                                   const Layout& target,
                                                   RedistributionEffort effort = RedistributionEffort::kFull);
 
-// The weighted bytes of one move from `source`.
-double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move);
+// One move from `source`: in weighted bytes where `price` is null.
+double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move,
+                const CollectivePrice& price = nullptr);
 
 // No sequence of moves of the axes that both layouts use leads from `source` to `target` for less than this. REQUIRES:
 // neither has windows, and there is a way.

@@ -150,6 +150,11 @@ class PathSearch {
 
 }  // namespace
 
+FoundPath Priced(const Problem& problem, ArrangementPath path) {
+  const PathCost cost = After(problem, {}, problem.source, path);
+  return {.moves = std::move(path), .cost = cost.bytes, .collectives = cost.collectives};
+}
+
 FoundPath DirectPath(const Problem& problem) {
   FoundPath best;
   std::optional<PathOrder> least;

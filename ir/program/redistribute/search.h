@@ -9,6 +9,9 @@
 
 namespace cleave::ir {
 
+// The path with what it costs.
+FoundPath Priced(const Problem& problem, ArrangementPath path);
+
 // The best of the direct paths.
 FoundPath DirectPath(const Problem& problem);
 

@@ -13,6 +13,7 @@
 #include "search/price/cost/pipeline.h"
 #include "search/price/cost/predict.h"
 #include "search/price/cost/reductions.h"
+#include "search/price/cost/time_prices.h"
 
 namespace cleave::search {
 namespace {
@@ -47,6 +48,9 @@ ir::OpId OwnerOf(const ir::Graph& graph, ir::OpId op) {
 absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
                                              const Cluster& cluster, const Execution& execution, double layers) {
   ir::LowerOptions options = {.fuse = execution.fuse, .checkpoint = execution.checkpoint, .layers = layers};
+  if (plan.search.price == "time" && !cluster.links.empty()) {
+    options.price = SecondsOfCollectives(cluster, plan.mesh);
+  }
   if (execution.overlaps) {
     options.stage_times = [&](const ir::Program& program, const ir::Fusion& fusion) {
       return StageTimes(program, fusion, cluster);

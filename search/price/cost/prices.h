@@ -29,7 +29,8 @@ using RedistributionPrice =
 
 struct Prices {
   RedistributionPrice redistribution = nullptr;  // Null: its weighted bytes.
-  // Plans redistributions on one mesh; may be shared by searches. Null: each has its own.
+  ir::CollectivePrice collective = nullptr;      // By which ways are chosen, as in the program. Null: weighted bytes.
+  // Plans redistributions on one mesh by `collective`; may be shared by searches. Null: each has its own.
   std::shared_ptr<ir::RedistributionPlanner> planner = nullptr;
   // The price of an op under a strategy without redistributions: of its computation, or of the memory that it keeps.
   // Null: 0. Ops of one rule and one `local_kind` have equal prices, those of kind 0 none.

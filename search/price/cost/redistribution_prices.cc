@@ -156,6 +156,14 @@ EvenForm EvenFormOf(const ir::Mesh& mesh, const ir::Shape& shape, const ir::Layo
   return form;
 }
 
+// A shape of `elements` that every axis may cut evenly in every dimension, as one of the same rank and elements is.
+ir::Shape ShapeOf(int64_t elements, size_t rank, int64_t ranks) {
+  ir::Shape shape(rank, ranks);
+  for (size_t d = 1; d < rank; ++d) elements /= ranks;
+  if (rank > 0) shape[0] = elements;
+  return shape;
+}
+
 }  // namespace
 
 std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex source, LayoutIndex target) {
@@ -196,13 +204,17 @@ ir::TensorType RedistributionPrices::SentType(TypeIndex type, const ir::Layout& 
 }
 
 // Where all pieces are equal, bytes are proportional to the size: a redistribution that is planned for one shape holds
-// for all.
+// for all where the price is bytes, and else for all shapes of as many bytes.
 std::optional<Cost> RedistributionPrices::PriceOfEven(TypeIndex number, const ir::Layout& source,
                                                       const ir::Layout& target) {
   const ir::TensorType type = SentType(number, source);
   EvenForm form = EvenFormOf(mesh(), type.shape, source, target);
-  const ir::TensorType typical{ir::DType::kF32, ir::Shape(form.shape.size(), 16 * int64_t{mesh().rank_count()})};
-  const auto [found, is_new] = known().even.emplace(std::pair(form.source, form.target), std::nullopt);
+  ir::TensorType typical{ir::DType::kF32, ir::Shape(form.shape.size(), 16 * int64_t{mesh().rank_count()})};
+  const int64_t bytes = price_ == nullptr ? 0 : type.bytes().value();
+  if (bytes > 0) typical = ir::TensorType{ir::DType::kI8, ShapeOf(bytes, form.shape.size(), mesh().rank_count())};
+  auto& by_bytes = known().even[{form.source, form.target}];
+  if (by_bytes.empty()) CountWork(form.source, form.target);
+  const auto [found, is_new] = by_bytes.emplace(bytes, std::nullopt);
   if (is_new) found->second = Planned(typical, form.source, form.target);
   if (!found->second.has_value()) return std::nullopt;
   Cost cost = CostOf(number, {type.dtype, form.shape}, form.source, *found->second);
@@ -243,6 +255,7 @@ RedistributionPrices::PriceNumber RedistributionPrices::NumberOfUneven(TypeIndex
   const Key key = KeyOf(type, first, last);
   if (const auto found = known().prices.find(key); found != known().prices.end()) return found->second;
   const ir::TensorType exact = SentType(type, layout(first));
+  CountWork(layout(first), layout(last));
   const std::optional<ir::Redistribution> way = Planned(exact, layout(first), layout(last));
   const PriceNumber number =
       Add(type, way.has_value() ? std::optional(CostOf(type, exact, layout(first), *way)) : std::nullopt);
@@ -256,12 +269,15 @@ Cost RedistributionPrices::CostOf(TypeIndex number, const ir::TensorType& type, 
   return {.price = price, .collectives = way.collectives, .impossible = 0};
 }
 
-std::optional<ir::Redistribution> RedistributionPrices::Planned(const ir::TensorType& type, const ir::Layout& source,
-                                                                const ir::Layout& target) {
+void RedistributionPrices::CountWork(const ir::Layout& source, const ir::Layout& target) {
   // Full planning looks at the layouts over all axes that the two layouts use.
   work_ += effort_ == ir::RedistributionEffort::kDirect
                ? lookups_per_direct_way_
                : lookups_per_full_way_ << std::min<size_t>(UsedAxes(source, target).size(), 16);
+}
+
+std::optional<ir::Redistribution> RedistributionPrices::Planned(const ir::TensorType& type, const ir::Layout& source,
+                                                                const ir::Layout& target) {
   absl::StatusOr<ir::Redistribution> way = planner_->Plan(type, source, target, effort_);
   if (!way.ok()) return std::nullopt;
   return *std::move(way);

@@ -106,7 +106,8 @@ class RedistributionPrices {
   explicit RedistributionPrices(const ir::Mesh& mesh, std::optional<ir::DType> sums = std::nullopt,
                                 LayoutRelaxation relaxation = {}, const Prices& prices = {},
                                 const SearchTuning& tuning = {})
-      : planner_(prices.planner != nullptr ? prices.planner : std::make_shared<ir::RedistributionPlanner>(mesh)),
+      : planner_(prices.planner != nullptr ? prices.planner
+                                           : std::make_shared<ir::RedistributionPlanner>(mesh, prices.collective)),
         sums_(sums),
         relaxation_(std::move(relaxation)),
         price_(prices.redistribution),
@@ -145,6 +146,8 @@ class RedistributionPrices {
   const std::optional<Cost>& price(PriceNumber number) { return known().costs[static_cast<size_t>(number)]; }
 
  private:
+  // Counts as work what it takes to plan the redistribution.
+  void CountWork(const ir::Layout& source, const ir::Layout& target);
   std::optional<ir::Redistribution> Planned(const ir::TensorType& type, const ir::Layout& source,
                                             const ir::Layout& target);
   // A source layout with interchangeable axes renamed in the order of their use, and the number of that renaming.
@@ -182,8 +185,9 @@ class RedistributionPrices {
   struct Known {
     absl::flat_hash_map<Key, PriceNumber> prices;  // Indices into `costs`: small, because there are many more keys.
     std::vector<std::optional<Cost>> costs = {Cost{}};  // First that between equal layouts.
-    // By canonical layouts, for all shapes that are cut evenly.
-    std::map<std::pair<ir::Layout, ir::Layout>, std::optional<ir::Redistribution>> even;
+    // By canonical layouts, for all shapes that are cut evenly and have so many bytes: 0 for any number, where prices
+    // are in proportion to it.
+    std::map<std::pair<ir::Layout, ir::Layout>, std::map<int64_t, std::optional<ir::Redistribution>>> even;
   };
 
   Known& known() { return known_[effort_ == ir::RedistributionEffort::kFull ? 0 : 1]; }

@@ -1,14 +1,23 @@
 #include "search/price/cost/redistribution_prices.h"
 
+#include <algorithm>
 #include <optional>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "ir/program/redistribute/redistribute.h"
+#include "ir/program/redistribute/sampling.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
+#include "ir/testing/seed.h"
+#include "search/model/cluster/machines.h"
+#include "search/model/cluster/presets.h"
+#include "search/price/cost/time.h"
+#include "search/price/cost/time_prices.h"
 
 namespace cleave::search {
 namespace {
@@ -69,6 +78,58 @@ TEST(RedistributionPricesTest, AreThoseOfTheProgram) {
       }
     }
   }
+}
+
+bool Uses(const ir::Layout& layout, ir::AxisId axis) {
+  const auto has = [&](const ir::AxisList& axes) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); };
+  return has(layout.PartialAxes()) || std::any_of(layout.dimensions.begin(), layout.dimensions.end(), has);
+}
+
+// In seconds, whatever the cluster, the shape and the layouts: from one layout to another by way of a third one, which
+// uses no other axes. Prices are those of the way that the program takes.
+TEST(RedistributionPricesTest, NoDetourIsFaster) {
+  std::mt19937 random(static_cast<std::mt19937::result_type>(ir::TestSeed()));
+  const std::vector<std::string> presets = PresetNames();
+  int detours = 0;
+  for (int problem = 0; problem < 1000; ++problem) {
+    const std::string& preset = presets[random() % presets.size()];
+    const int64_t devices[] = {2, 4, 6, 8};
+    const std::optional<Cluster> cluster = ClusterOf(*FindPreset(preset), devices[random() % 4]);
+    if (!cluster.has_value()) continue;  // Its hosts do not have so many devices.
+    const ir::Mesh mesh = MeshOfCluster(*cluster);
+    const size_t rank = 1 + random() % 3;
+    ir::TensorType type{.dtype = random() % 2 == 0 ? ir::DType::kF32 : ir::DType::kBf16, .shape = {}};
+    const bool is_even = random() % 2 == 0;
+    for (size_t d = 0; d < rank; ++d) {
+      type.shape.push_back(is_even ? mesh.rank_count() << random() % 9 : 1 + static_cast<int64_t>(random() % 3000));
+    }
+    const Prices seconds{.redistribution = SecondsOfRedistributions(*cluster, mesh),
+                         .collective = SecondsOfCollectives(*cluster, mesh)};
+    RedistributionPrices prices(mesh, std::nullopt, {}, seconds);
+    ir::RedistributionPlanner program(mesh, seconds.collective);
+    std::vector<ir::Layout> layouts;
+    for (int i = 0; i < 3; ++i) layouts.push_back(ir::RandomLayout(mesh, rank, true, random));
+    const auto price = [&](size_t from, size_t to) {
+      return prices.Price(prices.Intern(type), prices.Intern(layouts[from]), prices.Intern(layouts[to]));
+    };
+    const std::optional<Cost> direct = price(0, 2), first = price(0, 1), second = price(1, 2);
+    const auto text = [&](size_t i) { return ir::LayoutText(layouts[i], mesh); };
+    if (direct.has_value()) {
+      const ir::Redistribution way = *program.Plan(type, layouts[0], layouts[2]);
+      EXPECT_NEAR(direct->price, RedistributionSeconds(*cluster, mesh, type, layouts[0], way).value(),
+                  1e-9 * direct->price)
+          << preset << " " << type.ToString() << " " << text(0) << " to " << text(2);
+    }
+    const ir::AxisList axes = mesh.AxisIds();
+    const bool has_other_axes = std::any_of(axes.begin(), axes.end(), [&](ir::AxisId axis) {
+      return Uses(layouts[1], axis) && !Uses(layouts[0], axis) && !Uses(layouts[2], axis);
+    });
+    if (has_other_axes || !direct.has_value() || !first.has_value() || !second.has_value()) continue;
+    ++detours;
+    EXPECT_LE(direct->price, (first->price + second->price) * (1 + 1e-9))
+        << preset << " " << type.ToString() << " " << text(0) << " to " << text(2) << " by way of " << text(1);
+  }
+  EXPECT_GT(detours, 20);
 }
 
 // The second reader is served from what was made for the first, a third with the same demand is free, and one whose

@@ -74,6 +74,12 @@ Bytes EvenBytesOfStep(const GraphFacts& facts, const IdVector<ir::OpId, KernelSh
 
 }  // namespace
 
+ir::CollectivePrice SecondsOfCollectives(const Cluster& cluster, ir::Mesh mesh) {
+  return [&cluster, mesh = std::move(mesh)](ir::CollectiveKind kind, absl::Span<const ir::AxisId> axes, double bytes) {
+    return CollectiveSeconds(cluster, mesh, kind, axes, Bytes(static_cast<int64_t>(bytes))).value();
+  };
+}
+
 RedistributionPrice SecondsOfRedistributions(const Cluster& cluster, const ir::Mesh& mesh) {
   return [&cluster, &mesh](const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way,
                            const SentTogether& together) {
@@ -87,6 +93,7 @@ Prices TimePrices(const GraphFacts& facts, const Cluster& machine, const ir::Mes
   const auto shares = std::make_shared<const IdVector<ir::OpId, KernelShare>>(KernelSharesOf(facts, fuse));
   const Cluster cluster = SeenByStep(machine, EvenBytesOfStep(facts, *shares, mesh.rank_count()));
   prices.redistribution = SecondsOfRedistributions(machine, mesh);
+  prices.collective = SecondsOfCollectives(machine, mesh);
   prices.local = [=, &facts, &mesh](ir::OpId op, const ir::Strategy& strategy) {
     const double loss = facts.graph->loss == op ? LossSeconds(facts, machine, mesh, op, strategy) : 0;
     return loss + LocalSeconds(facts, cluster, mesh, (*shares)[op], op, strategy);

@@ -3,12 +3,17 @@
 #define CLEAVE_SEARCH_PRICE_COST_TIME_PRICES_H_
 
 #include "ir/program/fuse/fuse.h"
+#include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "search/model/cluster/cluster.h"
 #include "search/model/facts/facts.h"
 #include "search/price/cost/prices.h"
 
 namespace cleave::search {
+
+// By which redistributions are chosen under the price `time`: in a search and in the program. `cluster` outlives the
+// result.
+ir::CollectivePrice SecondsOfCollectives(const Cluster& cluster, ir::Mesh mesh);
 
 // The arguments outlive the result.
 RedistributionPrice SecondsOfRedistributions(const Cluster& cluster, const ir::Mesh& mesh);
