@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/testing.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/roles.h"
 #include "ir/proof/interpret/interpret.h"
 
 namespace cleave::frontend {
@@ -456,13 +458,62 @@ TEST(PreludeTest, LinearCrossEntropyIsThatOfAllLogits) {
     return ir::InterpretGraph(graph, sources, 1)[*graph.loss].values[0];
   };
   const std::string of_all =
-      "cross_entropy_ignoring(soft_cap(matmul(x, weight, transpose_b = true), 1.5), label, "
+      "cross_entropy(soft_cap(matmul(x, weight, transpose_b = true), 1.5), label, ignore = -100, "
       "label_smoothing = 0.1)";
   for (const char* const parts : {"1", "2", "5"}) {
     EXPECT_NEAR(loss_of(std::string("linear_cross_entropy(x, weight, label, parts = ") + parts +
                         ", cap = 1.5, label_smoothing = 0.1)"),
                 loss_of(of_all), 1e-12);
   }
+}
+
+// Against torch.nn.functional.cross_entropy in double, and of a part of the labels its "none".
+TEST(PreludeTest, CrossEntropyByName) {
+  struct Case {
+    const char* call;
+    double value;
+  };
+  for (const Case& c : {
+           Case{"x, y, ignore = -100", 1.949030477020425},
+           Case{"x, y, ignore = -100, reduction = \"sum\", label_smoothing = 0.1", 9.537821565088668},
+           Case{"x, y, ignore = -100, weight = w", 2.0130614176672625},
+           Case{"x, y, ignore = -100, weight = w, label_smoothing = 0.1", 1.9443383568556358},
+           Case{"x, y, ignore = -100, keep = keep", 1.985523774187179},
+           Case{"x, probabilities = p", 1.521530523495733},
+           Case{"x, probabilities = p, weight = w, label_smoothing = 0.1", 1.8609162697361683},
+           Case{"x, probabilities = p, reduction = \"sum\"", 9.129183140974398},
+       }) {
+    const Analyzed analyzed = AnalyzeText(absl::StrCat(
+        "model M() {\n  input x: f32[2, 3, 4];\n  input y: i32[2, 3];\n  input keep: f32[2, 3];\n"
+        "  input cos: f32[2, 3, 4];\n  let p = softmax(cos);\n  let w = (cast(arange(4), f32) + 1.0) / 2.0;\n"
+        "  loss cross_entropy(",
+        c.call, ");\n}\ntrain M { data = synthetic(); }"));
+    ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+    const ir::Graph& graph = analyzed.module->graph;
+    ir::SourceValues sources;
+    for (const ir::Op& op : graph.ops) {
+      if (op.kind != ir::OpKind::kInput) continue;
+      ir::Tensor& tensor = sources[op.id] = ir::Zeros(op.type.shape);
+      for (size_t i = 0; i < tensor.values.size(); ++i) {
+        const double at = static_cast<double>(i);
+        tensor.values[i] = op.name == "x"      ? std::sin(at)
+                           : op.name == "cos"  ? std::cos(at)
+                           : op.name == "keep" ? std::vector<double>{1, 0, 1, 1, 0, 1}[i]
+                                               : std::vector<double>{3, 0, -100, 1, 2, 3}[i];
+      }
+    }
+    EXPECT_NEAR(ir::InterpretGraph(graph, sources, 1)[*graph.loss].values[0], c.value, 1e-12) << c.call;
+  }
+}
+
+// In a metric the mean is over what counts in all batches of an evaluation, without padding.
+TEST(PreludeTest, CrossEntropyByNameInAMetric) {
+  const Analyzed analyzed = AnalyzeText(
+      "model M() {\n  input x: f32[2, 3, 4];\n  input y: i32[2, 3];\n  loss cross_entropy(x, y, ignore = -100);\n"
+      "  metric cross_entropy(x, y, ignore = -100);\n}\ntrain M { data = synthetic(); }");
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  EXPECT_EQ(ir::MetricSourcesOf(analyzed.module->graph, analyzed.module->graph.metrics[0].value).totals.size(), 2u);
 }
 
 // Against PyTorch: log_softmax, gather and logsigmoid in double.

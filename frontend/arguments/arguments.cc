@@ -54,7 +54,12 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
         Diagnostic error =
             Error(Code::kE0203, absl::StrCat("`", signature.callee, "` has no argument `", argument.name->text, "`"))
                 .At(argument.name->span, "no such argument");
-        if (auto nearest = NearestName(argument.name->text, names)) {
+        const auto renamed = std::find_if(formals.begin(), formals.end(), [&](const FormalArgument& formal) {
+          return formal.former_name == argument.name->text;
+        });
+        if (renamed != formals.end()) {
+          error.help.push_back(renamed->by_name);
+        } else if (auto nearest = NearestName(argument.name->text, names)) {
           error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
         }
         ReportWithSignature(signature, std::move(error), reporter);
@@ -71,6 +76,16 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
     } else {
       ++position;
       if (index >= formals.size()) continue;  // It is counted below, or taken by the last argument.
+      if (!formals[index].by_name.empty()) {
+        ReportWithSignature(
+            signature,
+            Error(Code::kE0203, absl::StrCat("argument `", names[index], "` of `", signature.callee, "` by position"))
+                .At(argument.span, "is given by name only")
+                .Help(formals[index].by_name),
+            reporter);
+        ok = false;
+        continue;
+      }
     }
     if (matched[index] != nullptr) {
       ReportWithSignature(
@@ -117,12 +132,16 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
   return matched;
 }
 
+FormalArgument FormalOf(const dsl::syntax::Parameter& parameter) {
+  std::string text = absl::StrCat(parameter.name.text, ": ", TypeText(parameter.type));
+  if (parameter.default_value) absl::StrAppend(&text, " = ", ExpressionText(*parameter.default_value));
+  return {parameter.name.text, std::move(text), !parameter.default_value.has_value()};
+}
+
 Signature SignatureOf(const dsl::syntax::Function& function) {
   Signature signature{.callee = function.name.text, .definition = function.name.span};
   for (const dsl::syntax::Parameter& parameter : function.parameters) {
-    std::string text = absl::StrCat(parameter.name.text, ": ", TypeText(parameter.type));
-    if (parameter.default_value) absl::StrAppend(&text, " = ", ExpressionText(*parameter.default_value));
-    signature.arguments.push_back({parameter.name.text, std::move(text), !parameter.default_value.has_value()});
+    signature.arguments.push_back(FormalOf(parameter));
   }
   if (!function.results.empty()) signature.result = absl::StrCat(" -> ", TypesText(function.results));
   return signature;

@@ -19,6 +19,8 @@ struct FormalArgument {
   std::string name;
   std::string text;  // As a signature shows it: "units: int", "transpose_b: bool = false".
   bool required = true;
+  std::string by_name = {};  // Where it is given by name only: what it means, told after a mistake. Else empty.
+  std::string former_name = {};
 };
 
 struct Signature {
@@ -41,6 +43,7 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
                                                                         absl::Span<const dsl::syntax::Argument> given,
                                                                         Span call, Reporter& reporter);
 
+FormalArgument FormalOf(const dsl::syntax::Parameter& parameter);
 Signature SignatureOf(const dsl::syntax::Function& function);
 Signature SignatureOf(const ir::OpDefinition& op);
 

@@ -66,7 +66,7 @@ Signature SignatureOf(const ir::OpDefinition& op) {
                                                            : "");
     if (argument.default_value) absl::StrAppend(&text, " = ", DefaultText(*argument.default_value));
     const bool required = !argument.default_value && argument.kind != ir::ArgumentKind::kOptionalTensor;
-    signature.arguments.push_back({argument.name, std::move(text), required});
+    signature.arguments.push_back({argument.name, std::move(text), required, argument.by_name, argument.former_name});
   }
   signature.has_rest = !op.signature.empty() && op.signature.back().kind == ir::ArgumentKind::kTensors;
   return signature;

@@ -10,6 +10,27 @@
 #include "frontend/evaluate/tensors/tuples.h"
 
 namespace cleave::frontend {
+namespace {
+
+struct FormerName {
+  const char* name;
+  const char* now;
+};
+
+constexpr FormerName kFormerNames[] = {
+    {"cross_entropy_ignoring", "`cross_entropy(logits, label, ignore = -100)`"},
+    {"masked_cross_entropy", "the mean over what a mask keeps: `cross_entropy(logits, label, keep = mask)`"},
+};
+
+// What is written now for a function that had another name; empty where there was none.
+std::string NowWritten(const std::string& name) {
+  for (const FormerName& former : kFormerNames) {
+    if (name == former.name) return former.now;
+  }
+  return "";
+}
+
+}  // namespace
 
 Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   const auto& [call, span, frame] = site;
@@ -28,6 +49,7 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   if (const auto* function = std::get_if<const Function*>(&callee)) return CallFunction(**function, site, pieces);
   if (const auto* op = std::get_if<const ir::OpDefinition*>(&callee);
       op != nullptr && (*op)->op_class != ir::OpClass::kSource) {
+    if (const Function* form = pieces.functions.FormOf(**op, call)) return CallFunction(*form, site, pieces);
     return CallOp(**op, site, pieces);
   }
   if (const auto* op = std::get_if<const dsl::syntax::OpDefinition*>(&callee)) {
@@ -40,6 +62,8 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   if (name->text == "int") return Int(site, context);
   if (name->text == "shape") return ShapeOf(site, context);
   if (name->text == "ndim") return DimensionCount(site, context);
+  if (name->text == "has_padding")
+    return pieces.mask.HasPadding(site, pieces.vmap.is_mapped(), pieces.sources.inputs(), context);
   if (name->text == "sample_mask")
     return pieces.mask.Call(site, pieces.vmap.is_mapped(), pieces.sources.inputs(), context);
   if (IsFilled(name->text)) return Filled(site, context);
@@ -60,6 +84,8 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
     binding->used = true;
     error = Error(Code::kE0204, absl::StrCat("`", name->text, "` is a value, not a function"))
                 .At(call.callee->span, absl::StrCat("this is ", DescribeType(binding->value, context.graph())));
+  } else if (const std::string now = NowWritten(name->text); !now.empty()) {
+    error.help.push_back(now);
   } else if (auto nearest = NearestName(name->text, pieces.functions.Names(frame.function))) {
     error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
   }

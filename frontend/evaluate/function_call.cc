@@ -27,10 +27,24 @@ std::string DeclarationOf(const Value& value, const ir::Graph& graph) {
                       ")");
 }
 
+// Gives a list of dimensions that only the result has those of the value: the body decides how many there are.
+void BindRest(const dsl::syntax::Type& type, const Value& value, Frame& callee, const Context& context) {
+  if (!type.dimensions || !value.is_tensor()) return;
+  const ir::Shape& shape = context.ops.type(value.as_tensor()).shape;
+  const std::vector<dsl::syntax::Dimension>& dimensions = *type.dimensions;
+  const auto rest = std::find_if(dimensions.begin(), dimensions.end(),
+                                 [](const dsl::syntax::Dimension& dimension) { return dimension.is_rest(); });
+  if (rest == dimensions.end() || shape.size() + 1 < dimensions.size()) return;
+  const auto begin = shape.begin() + (rest - dimensions.begin());
+  callee.rests.try_emplace(std::get<dsl::syntax::Identifier>(rest->kind).text, begin,
+                           begin + static_cast<int64_t>(shape.size() + 1 - dimensions.size()));
+}
+
 // Whether `result` has the types that the function of `callee` declares: of several results it is a tuple.
 bool CheckResult(Value& result, Frame& callee, const Context& context) {
   const std::vector<dsl::syntax::Type>& types = callee.function->syntax->results;
   const std::string of = absl::StrCat(" of `", callee.function->name(), "`");
+  if (types.size() == 1) BindRest(types[0], result, callee, context);
   if (types.size() == 1) return CheckType(types[0], result, types[0].span, "the result" + of, callee, context);
   if (!result.is_tuple() || result.as_tuple().size() != types.size()) {
     context.reporter.Report(

@@ -151,7 +151,13 @@ bool TakeShapes(const ir::OpDefinition& op, absl::Span<const dsl::syntax::Argume
 Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& pieces) {
   const auto& [call, span, frame] = site;
   const Context& context = pieces.context;
-  const Signature signature = SignatureOf(called);
+  Signature signature = SignatureOf(called);
+  // A call that gives one of them is a call of another form.
+  for (const dsl::syntax::Parameter* more : pieces.functions.FormParameters(called)) {
+    signature.arguments.push_back(FormalOf(*more));
+    signature.arguments.back().required = false;
+    signature.arguments.back().by_name = absl::StrCat("`", more->name.text, " = …`");
+  }
   const auto matched = MatchArguments(signature, call.arguments, span, context.reporter);
   // Arguments are expanded in any case, so that their own mistakes are reported too.
   ArgumentValues values;

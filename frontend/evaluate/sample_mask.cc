@@ -40,7 +40,7 @@ std::optional<ir::OpId> SampleMask::MaskFor(const ir::OpDefinition& op, const st
   bool takes_mask = false;
   for (const ::cleave::ir::Argument& formal : op.signature) {
     tensors += formal.kind == ir::ArgumentKind::kTensor ? 1 : 0;
-    takes_mask |= formal.kind == ir::ArgumentKind::kOptionalTensor && formal.name == "mask";
+    takes_mask |= formal.kind == ir::ArgumentKind::kOptionalTensor && formal.name == ir::kSampleWeight;
   }
   if (!takes_mask) return std::nullopt;
   if (operands.size() != tensors) {
@@ -83,13 +83,41 @@ bool SampleMask::CheckInMetric(const std::string& callee, Span span, Reporter& r
   return false;
 }
 
-std::optional<ir::OpId> SampleMask::MaskOf(const std::vector<Operand>& operands, const std::map<ir::OpId, Span>& inputs,
-                                           const Origin& origin, OpWriter& ops) {
-  const ir::Shape batch_shape = ops.type(inputs.begin()->first).shape;
-  const ir::Shape shape = ops.type(operands[0].op).shape;
+Value SampleMask::HasPadding(const CallSite& site, bool is_mapped, const std::map<ir::OpId, Span>& inputs,
+                             const Context& context) const {
+  const auto& [call, span, frame] = site;
+  static const Signature kSignature{.callee = "has_padding", .arguments = {{"x", "x: tensor", true}}};
+  const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
+  if (!matched) return Value{Poison()};
+  const dsl::syntax::Expression& argument = *(*matched)[0]->value;
+  const Value x = context.Evaluate(argument, frame);
+  if (x.is_poison()) return x;
+  if (!x.is_tensor()) {
+    context.reporter.Report(Error(Code::kE0204, "`has_padding` takes a tensor")
+                                .At(argument.span, absl::StrCat("this is ", DescribeType(x, context.graph()))));
+    return Value{Poison()};
+  }
+  return Value{in_metric_ && !is_mapped && !inputs.empty() &&
+               FindBatch({{&argument, x.as_tensor()}}, inputs, context.ops).has_value()};
+}
+
+std::optional<const ir::Op*> SampleMask::FindBatch(const std::vector<Operand>& operands,
+                                                   const std::map<ir::OpId, Span>& inputs, const OpWriter& ops) {
+  const ir::Shape& batch_shape = ops.type(inputs.begin()->first).shape;
+  const ir::Shape& shape = ops.type(operands[0].op).shape;
   if (batch_shape.empty() || shape.empty()) return std::nullopt;
   const ir::Op* slice = SamplesOfRank(operands, inputs, ops.graph());
   if (shape[0] != batch_shape[0] && slice == nullptr) return std::nullopt;
+  return slice;
+}
+
+std::optional<ir::OpId> SampleMask::MaskOf(const std::vector<Operand>& operands, const std::map<ir::OpId, Span>& inputs,
+                                           const Origin& origin, OpWriter& ops) {
+  const std::optional<const ir::Op*> found = FindBatch(operands, inputs, ops);
+  if (!found.has_value()) return std::nullopt;
+  const ir::Op* const slice = *found;
+  const ir::Shape batch_shape = ops.type(inputs.begin()->first).shape;
+  const ir::Shape shape = ops.type(operands[0].op).shape;
   const ir::Attributes own = slice == nullptr ? ir::Attributes() : slice->attributes;
   if (!mask_) {
     ops.builder().SetLine(0);

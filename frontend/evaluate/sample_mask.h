@@ -28,10 +28,18 @@ class SampleMask {
   // `sample_mask(x)`: 1 for each sample of x and 0 for padding, f32[n, 1, …] with as many dimensions as x.
   Value Call(const CallSite& site, bool is_mapped, const std::map<ir::OpId, Span>& inputs, const Context& context);
 
+  // `has_padding(x)`: whether `sample_mask(x)` has a meaning here, so that some of the samples of x may be padding.
+  Value HasPadding(const CallSite& site, bool is_mapped, const std::map<ir::OpId, Span>& inputs,
+                   const Context& context) const;
+
   // Whether the expression of a `metric` is expanded; reports that `callee` belongs there if it is not.
   bool CheckInMetric(const std::string& callee, Span span, Reporter& reporter) const;
 
  private:
+  // The slice by rank of the samples, where there is one; nullopt where the first operand is no batch.
+  static std::optional<const ir::Op*> FindBatch(const std::vector<Operand>& operands,
+                                                const std::map<ir::OpId, Span>& inputs, const OpWriter& ops);
+
   // The mask for ops that read `operands`; nullopt where the first one is no batch. REQUIRES: there are inputs.
   std::optional<ir::OpId> MaskOf(const std::vector<Operand>& operands, const std::map<ir::OpId, Span>& inputs,
                                  const Origin& origin, OpWriter& ops);

@@ -48,6 +48,13 @@ class FunctionTable {
   // that it can wrap it.
   Callee Find(const std::string& name, const Function* inside) const;
 
+  // The function of the prelude that a call of the op stands for, where it names what the op by itself does not take:
+  // `cross_entropy(x, y, ignore = -100)`. Null for none.
+  const Function* FormOf(const ir::OpDefinition& op, const dsl::syntax::Call& call) const;
+
+  // What the forms of an op take besides the op, each once.
+  std::vector<const dsl::syntax::Parameter*> FormParameters(const ir::OpDefinition& op) const;
+
   // The function of the prelude that has this name, whatever the user calls so; null where there is none.
   const Function* InPrelude(const std::string& name) const;
 

@@ -45,7 +45,11 @@ InferResult InferCrossEntropy(Types inputs, const Attributes& attributes) {
                    .message = absl::StrCat("`parts` is ", parts),
                    .notes = {"a loss is computed in a number of parts, or in as many as the compiler chooses with 0"}};
   }
-  return InferClassification(inputs, attributes);
+  InferResult result = InferClassification(inputs, attributes);
+  if (auto* error = std::get_if<OpError>(&result); error != nullptr && inputs[1] == inputs[0]) {
+    error->help = {"as probabilities of the classes: cross_entropy(logits, probabilities = label)"};
+  }
+  return result;
 }
 
 // -log_softmax(logits)[label]
@@ -332,7 +336,7 @@ OpDefinition DefineLabelLoss() {
                       .signature = WithTermArguments({{.name = "logits"},
                                                       {.name = "label"},
                                                       {.name = "log_sum"},
-                                                      {.name = "mask", .kind = ArgumentKind::kOptionalTensor}}),
+                                                      {.name = kSampleWeight, .kind = ArgumentKind::kOptionalTensor}}),
                       .summary = "mean of log_sum - logits[label]",
                       .infer = InferLabelLoss,
                       .rule = LabelLossRule,

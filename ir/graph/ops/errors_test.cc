@@ -360,7 +360,7 @@ TEST(ErrorsTest, ClassesAndLabels) {
   EXPECT_EQ(Infer(OpKind::kCrossEntropy, {F({10}), I({})}),
             "E0408 expected at least 2 dimensions, found 1 | 0: has 1 dimension");
   EXPECT_EQ(Infer(OpKind::kCrossEntropy, {F({8, 10}), I({8}), F({4})}),
-            "E0411 a mask of 4 for 8 samples | 2: is 4 instead of 8");
+            "E0411 `sample_weight` of 4 for 8 samples | 2: is 4 instead of 8");
   EXPECT_EQ(Infer(OpKind::kEmbedding, {F({8}), F({10, 4})}),
             "E0406 expected i32, found f32 | 0: holds f32 | help: cast(tokens, i32)");
   EXPECT_EQ(Infer(OpKind::kEmbedding, {I({8}), F({10})}),
@@ -392,7 +392,7 @@ TEST(ErrorsTest, HuberAndBinaryCrossEntropy) {
   EXPECT_EQ(Infer(OpKind::kBceWithLogits, {I({8}), F({8})}),
             "E0406 expected f32, found i32 | 0: holds i32 | help: cast(logits, f32)");
   EXPECT_EQ(Infer(OpKind::kBceWithLogits, {F({8}), F({8}), F({4})}),
-            "E0411 a mask of 4 for 8 samples | 2: is 4 instead of 8");
+            "E0411 `sample_weight` of 4 for 8 samples | 2: is 4 instead of 8");
 }
 
 TEST(ErrorsTest, Attributes) {

@@ -71,7 +71,7 @@ OpDefinition DefineHuber() {
                           .gradient = HuberGradients,
                           .flops = FlopsPerInputElement<6>,
                           .evaluate = EvaluateHuber};
-  // It is inserted before the mask, which models omit.
+  // By position it comes before what is given by name.
   definition.signature.insert(definition.signature.begin() + 2, OptionalAttribute(attribute::kDelta, 1.0));
   definition.batch = [](Lift& lift) { return BatchLoss(lift, HuberTerms); };
   definition.calls = HuberCalls;

@@ -85,14 +85,15 @@ std::optional<OpError> CheckSameShape(Types inputs, int a, int b, const std::str
 
 std::optional<OpError> CheckMask(Types inputs, int index) {
   if (static_cast<size_t>(index) >= inputs.size()) return std::nullopt;
-  if (auto error = CheckDType(inputs, index, DType::kF32, "mask")) return error;
+  if (auto error = CheckDType(inputs, index, DType::kF32, kSampleWeight)) return error;
   if (auto error = CheckRank(inputs, 0, 1)) return error;
   const Shape expected = {inputs[0].shape[0]};
   const Shape& found = inputs[static_cast<size_t>(index)].shape;
   if (found == expected) return std::nullopt;
-  return OpError{.code = Code::kE0411,
-                 .message = absl::StrCat("a mask of ", ShapeText(found), " for ", Plural(expected[0], "sample")),
-                 .about = {{index, absl::StrCat("is ", ShapeText(found), " instead of ", ShapeText(expected))}}};
+  return OpError{
+      .code = Code::kE0411,
+      .message = absl::StrCat("`sample_weight` of ", ShapeText(found), " for ", Plural(expected[0], "sample")),
+      .about = {{index, absl::StrCat("is ", ShapeText(found), " instead of ", ShapeText(expected))}}};
 }
 
 std::optional<OpError> CheckSizes(const Shape& shape, const std::string& attribute) {

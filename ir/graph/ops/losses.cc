@@ -122,7 +122,7 @@ OpId BatchLoss(Lift& lift, LossTerms terms) {
 
 void AddMaskGradient(GraphBuilder& builder, const Op& op, OpId dy, LossTerms terms, Gradients& gradients) {
   if (op.inputs.size() < 3) return;
-  const LossParts parts(builder, op, {op.inputs[0], op.inputs[1]}, GradientName(op, "mask"));
+  const LossParts parts(builder, op, {op.inputs[0], op.inputs[1]}, GradientName(op, kSampleWeight));
   OpId sums = terms(parts);
   const size_t rank = parts.shape(sums).size();
   double count = 1;
@@ -133,7 +133,7 @@ void AddMaskGradient(GraphBuilder& builder, const Op& op, OpId dy, LossTerms ter
     sums = parts.Add(OpKind::kReduceSum, {sums}, {{attribute::kAxes, axes}});
   }
   const OpId share = parts.Add(OpKind::kScale, {dy}, {{attribute::kFactor, 1 / count}});
-  gradients.push_back(builder.Add(OpKind::kMul, {sums, share}, {}, GradientName(op, "mask")));
+  gradients.push_back(builder.Add(OpKind::kMul, {sums, share}, {}, GradientName(op, kSampleWeight)));
 }
 
 Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind, LossTerms terms) {
@@ -173,7 +173,13 @@ double MaskAt(const Evaluation& evaluation, const Shape& shape, int64_t element,
 
 std::vector<Argument> LossSignature(std::string first, std::string second) {
   return {
-      {.name = std::move(first)}, {.name = std::move(second)}, {.name = "mask", .kind = ArgumentKind::kOptionalTensor}};
+      {.name = std::move(first)},
+      {.name = std::move(second)},
+      {.name = kSampleWeight,
+       .kind = ArgumentKind::kOptionalTensor,
+       .by_name = "`sample_weight = w`, f32[batch], multiplies what each sample adds to the sum, which is divided by "
+                  "the number of all samples; divided by `reduce_mean(w)` it is the mean over those that are kept",
+       .former_name = "mask"}};
 }
 
 CallArgument MaskArgument(const CallSite& site, int input) {

@@ -1,7 +1,8 @@
 // What losses, accuracy and their gradients share. Inside of ir/graph/ops only.
 //
 // A loss is the mean over the whole: each rank divides by the global count (ranges' `global`), so that the parts add
-// up. A mask f32[batch] drops padding from the sum; the count stays.
+// up. `sample_weight`, f32[batch], multiplies what each sample adds to the sum, and is the mask that drops padding; the
+// count stays.
 #ifndef CLEAVE_IR_GRAPH_OPS_LOSSES_H_
 #define CLEAVE_IR_GRAPH_OPS_LOSSES_H_
 

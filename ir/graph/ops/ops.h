@@ -80,11 +80,17 @@ struct Argument {
   bool takes_number = false;                         // A static number may stand for the tensor: it is broadcast.
   bool takes_shape = false;  // Only the shape counts: a tuple of sizes may stand for the tensor.
   bool internal = false;     // For an attribute: only the compiler sets it; without a default it may be absent.
+  // Where it is given by name only: what it means, told where a call gives it by position or by its `former_name`.
+  std::string by_name = {};
+  std::string former_name = {};
   // For a tensor that the op's call can read as a part of a larger one: so many of its last dimensions may each have a
   // stride of their own, that of the very last being 1, and all in front of them have one together. 0: its elements lie
   // one behind another.
   int strides = 0;
 };
+
+// The optional argument of losses that has a number for each sample. In metrics it is the mask of the padding.
+inline constexpr char kSampleWeight[] = "sample_weight";
 
 // The kind of argument that gives an attribute of this type.
 template <typename T>

@@ -41,7 +41,7 @@ std::string SignatureText(const OpDefinition& op, bool for_models) {
   std::vector<std::string> arguments;
   for (const Argument& argument : op.signature) {
     const bool is_optional = argument.kind == ArgumentKind::kOptionalTensor;
-    const bool of_compiler = argument.internal || (is_optional && argument.name == "mask");
+    const bool of_compiler = argument.internal;
     if (for_models && of_compiler) continue;
     std::string text = argument.name;
     if (argument.kind == ArgumentKind::kTensorList) text = absl::StrCat("(", text, ", …)");
