@@ -55,7 +55,7 @@ Result<Mapped> MappedOf(const std::string& weight, const AdapterTransfer& transf
     return mapped;
   }
   for (const MappingLine& line : transfer.mapping->lines) {
-    const std::optional<NameNumbers> numbers = line.ours.has_value() ? line.ours->Match(weight) : std::nullopt;
+    const std::optional<NameParts> numbers = line.ours.has_value() ? line.ours->Match(weight) : std::nullopt;
     if (!numbers.has_value()) continue;
     if (!line.stacked_by.empty()) return StackedError(line, transfer, weight);
     mapped.line = &line;
@@ -143,7 +143,7 @@ Result<Place> PlaceOf(const std::string& module, const AdapterTransfer& transfer
   if (transfer.mapping == nullptr) return Place{theirs, nullptr, 0};
   for (const MappingLine& line : transfer.mapping->lines) {
     for (size_t part = 0; line.ours.has_value() && part < line.theirs.size(); ++part) {
-      const std::optional<NameNumbers> numbers = line.theirs[part].Match(theirs);
+      const std::optional<NameParts> numbers = line.theirs[part].Match(theirs);
       if (numbers.has_value() && !line.stacked_by.empty()) return StackedError(line, transfer, theirs);
       if (numbers.has_value()) return Place{line.ours->Fill(*numbers), &line, part};
     }

@@ -75,7 +75,10 @@ class Comparer {
     const ValueDifference difference = Differences(of_a, of_b);
     largest_ = std::max(largest_, difference.largest);
     if (difference.largest > tolerance_) is_within_ = false;
-    if (difference.count == 0 && types.empty()) return std::nullopt;
+    if (difference.largest <= tolerance_ && types.empty()) {
+      if (difference.count > 0) ++within_;
+      return std::nullopt;
+    }
     ++different_;
     const std::string values =
         difference.count == 0 ? "equal values"
@@ -90,9 +93,12 @@ class Comparer {
     if (!not_compared_.empty()) {
       absl::StrAppend(&text, "the values of ", QuotedList(not_compared_, "and"), " are not compared\n");
     }
-    if (different_ == 0) return absl::StrCat(text, Plural(common_, "tensor"), ": equal\n");
+    if (different_ == 0 && within_ == 0) return absl::StrCat(text, Plural(common_, "tensor"), ": equal\n");
     absl::StrAppend(&text, Plural(common_, "tensor"), " in both, ", different_, " that ",
-                    different_ == 1 ? "differs" : "differ", absl::StrFormat("; largest difference %.3g\n", largest_));
+                    different_ == 1 ? "differs" : "differ");
+    if (within_ > 0)
+      absl::StrAppend(&text, ", ", within_, absl::StrFormat(" within the tolerance of %.3g", tolerance_));
+    absl::StrAppend(&text, absl::StrFormat("; largest difference %.3g\n", largest_));
     return text;
   }
 
@@ -101,7 +107,7 @@ class Comparer {
   const double tolerance_;
   TextTable table_{{"tensor", "shape", "difference"}};
   std::vector<std::string> not_compared_;
-  int64_t common_ = 0, different_ = 0;
+  int64_t common_ = 0, different_ = 0, within_ = 0;
   double largest_ = 0;
   bool is_within_ = true;
 };

@@ -94,13 +94,14 @@ class LineReader {
   }
 
   std::optional<Error> ReadHow() {
-    const std::vector<std::string> known = {"transposed", "qkv", "vocabulary", "stacked"};
+    const std::vector<std::string> known = {"transposed", "qkv", "vocabulary", "stacked", "optional"};
     for (; next_ < words_.size(); ++next_) {
       const std::string& word = words_[next_];
       bool* const flag = word == known[0]   ? &line_.is_transposed
                          : word == known[1] ? &line_.is_qkv
                          : word == known[2] ? &line_.is_vocabulary
                          : word == known[3] ? &is_stacked_
+                         : word == known[4] ? &line_.is_optional
                                             : nullptr;
       if (flag == nullptr) {
         const std::optional<std::string> nearest = NearestName(word, known);
@@ -115,7 +116,7 @@ class LineReader {
       return MappingError("says `vocabulary` of several tensors");
     }
     if (is_stacked_ && (line_.theirs.size() > 1 || line_.copy.has_value() || line_.is_qkv || line_.is_vocabulary)) {
-      return MappingError("says `stacked` beside other things; only `transposed` may stand there, too");
+      return MappingError("says `stacked` beside other things; only `transposed` and `optional` may stand there, too");
     }
     if (!line_.ours.has_value() && (line_.theirs.size() > 1 || line_.copy.has_value())) {
       return MappingError("has several names that are not wanted; each takes a line of its own");
@@ -143,7 +144,7 @@ class LineReader {
     const std::set<std::string> ours = line_.ours->Names();
     const bool has_all = std::includes(more.begin(), more.end(), ours.begin(), ours.end());
     for (const std::string& name : ours) more.erase(name);
-    if (!has_all || more.size() != 1) {
+    if (!has_all || more.size() != 1 || (*more.begin())[0] == 'p') {
       return MappingError(absl::StrCat("says `stacked`: `", line_.theirs[0].text(),
                                        "` has one number in braces more than `", line_.ours->text(),
                                        "`, which counts the tensors"));
@@ -167,8 +168,11 @@ Result<std::vector<NamePattern::Piece>> NamePattern::ParsePieces(absl::string_vi
   while (!text.empty()) {
     if (text[0] != '{') {
       if (text[0] == '}') return MappingError("has `}` without `{`");
-      if (!pieces.back().number.empty()) {
+      if (!pieces.back().name.empty()) {
         if (absl::ascii_isdigit(text[0])) return MappingError("has a digit behind `}`");
+        if (pieces.back().is_word() && text[0] != '.') {
+          return MappingError(absl::StrCat("has no dot behind `{", pieces.back().name, "}`, which is a whole word"));
+        }
         pieces.emplace_back();
       }
       pieces.back().literal += text[0];
@@ -187,8 +191,9 @@ Result<std::vector<NamePattern::Piece>> NamePattern::ParsePieces(absl::string_vi
       return MappingError(
           absl::StrCat("has `{", inside, "}`: in braces stand lower case letters, as in `{i}` and in `{i+1}`"));
     }
-    if (!pieces.back().number.empty()) return MappingError("has `{` behind `}`");
-    pieces.back().number = std::string(name);
+    if (is_shifted && name[0] == 'p') return MappingError(absl::StrCat("has `{", inside, "}`, which adds to a word"));
+    if (!pieces.back().name.empty()) return MappingError("has `{` behind `}`");
+    pieces.back().name = std::string(name);
     pieces.back().shift = *shift;
     text.remove_prefix(end + 1);
   }
@@ -226,35 +231,50 @@ Result<NamePattern> NamePattern::Parse(absl::string_view text) {
 std::set<std::string> NamePattern::Names() const {
   std::set<std::string> names;
   for (const Piece& piece : full_) {
-    if (!piece.number.empty()) names.insert(piece.number);
+    if (!piece.name.empty()) names.insert(piece.name);
   }
   return names;
 }
 
-std::optional<NameNumbers> NamePattern::MatchPieces(const std::vector<Piece>& pieces, absl::string_view name) {
-  NameNumbers numbers;
+std::optional<NameParts> NamePattern::MatchPieces(const std::vector<Piece>& pieces, absl::string_view name) {
+  NameParts parts;
   for (const Piece& piece : pieces) {
     if (!absl::ConsumePrefix(&name, piece.literal)) return std::nullopt;
-    if (piece.number.empty()) continue;
-    const std::optional<int64_t> number = ConsumeNumber(name, kMostDigits);
-    if (!number.has_value() || *number < piece.shift) return std::nullopt;
-    const auto [found, is_first] = numbers.emplace(piece.number, *number - piece.shift);
-    if (!is_first && found->second != *number - piece.shift) return std::nullopt;
+    if (piece.name.empty()) continue;
+    NamePart part;
+    if (piece.is_word()) {
+      const std::string word(name.substr(0, name.find('.')));
+      if (word.empty()) return std::nullopt;
+      name.remove_prefix(word.size());
+      part = word;
+    } else {
+      const std::optional<int64_t> number = ConsumeNumber(name, kMostDigits);
+      if (!number.has_value() || *number < piece.shift) return std::nullopt;
+      part = *number - piece.shift;
+    }
+    const auto [found, is_first] = parts.emplace(piece.name, part);
+    if (!is_first && found->second != part) return std::nullopt;
   }
-  return name.empty() ? std::make_optional(std::move(numbers)) : std::nullopt;
+  return name.empty() ? std::make_optional(std::move(parts)) : std::nullopt;
 }
 
-std::optional<NameNumbers> NamePattern::Match(absl::string_view name) const {
-  std::optional<NameNumbers> numbers = MatchPieces(full_, name);
-  if (!numbers.has_value() && short_.has_value()) numbers = MatchPieces(*short_, name);
-  return numbers;
+std::optional<NameParts> NamePattern::Match(absl::string_view name) const {
+  std::optional<NameParts> parts = MatchPieces(full_, name);
+  if (!parts.has_value() && short_.has_value()) parts = MatchPieces(*short_, name);
+  return parts;
 }
 
-std::string NamePattern::Fill(const NameNumbers& numbers) const {
+std::string NamePattern::Fill(const NameParts& parts) const {
   std::string name;
   for (const Piece& piece : full_) {
     absl::StrAppend(&name, piece.literal);
-    if (!piece.number.empty()) absl::StrAppend(&name, numbers.at(piece.number) + piece.shift);
+    if (piece.name.empty()) continue;
+    const NamePart& part = parts.at(piece.name);
+    if (piece.is_word()) {
+      absl::StrAppend(&name, std::get<std::string>(part));
+    } else {
+      absl::StrAppend(&name, std::get<int64_t>(part) + piece.shift);
+    }
   }
   return name;
 }
@@ -291,10 +311,23 @@ absl::string_view MappingText(absl::string_view name) {
   return "";
 }
 
-Result<Mapping> ReadMapping(const std::string& name_or_path) {
+std::vector<std::string> MappingConditions(absl::string_view name) {
+  std::vector<std::string> conditions;
+  for (absl::string_view line : absl::StrSplit(MappingText(name), '\n')) {
+    if (!absl::ConsumePrefix(&line, "%if ")) continue;
+    absl::ConsumePrefix(&line, "not ");
+    const std::string condition(absl::StripAsciiWhitespace(line));
+    if (std::find(conditions.begin(), conditions.end(), condition) == conditions.end()) conditions.push_back(condition);
+  }
+  return conditions;
+}
+
+Result<Mapping> ReadMapping(const std::string& name_or_path, const std::vector<std::string>& conditions) {
   const absl::string_view known_text = MappingText(name_or_path);
   if (!known_text.empty()) {
-    const absl::StatusOr<std::string> filled = FillTemplate(known_text, {});
+    TemplateValues values;
+    for (const std::string& condition : conditions) values[condition] = "true";
+    const absl::StatusOr<std::string> filled = FillTemplate(known_text, values);
     CLEAVE_CHECK(filled.ok()) << filled.status().message();
     return ParseMapping(absl::StrCat("the mapping `", name_or_path, "`"), *filled);
   }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -19,11 +20,12 @@
 
 namespace cleave::tools {
 
-// From names in braces to numbers: {"i": 11}.
-using NameNumbers = std::map<std::string, int64_t>;
+// From names in braces to what stands there: {"i": 11, "p": "query"}.
+using NamePart = std::variant<int64_t, std::string>;
+using NameParts = std::map<std::string, NamePart>;
 
-// Names that differ in numbers: "[transformer.]h.{i}.ln_1.weight", "layer{i+1}.bias". What is in brackets may be left
-// out.
+// Names that differ in numbers, and in words where the name in braces begins with p: "[transformer.]h.{i}.ln_1.weight",
+// "layer{i+1}.bias", "attn.{p}.weight". A word has no dots. What is in brackets may be left out.
 class NamePattern {
  public:
   // The Error is the end of a sentence about the line.
@@ -32,17 +34,19 @@ class NamePattern {
   const std::string& text() const { return text_; }
   std::set<std::string> Names() const;  // Those in braces.
 
-  std::optional<NameNumbers> Match(absl::string_view name) const;
-  // The name with these numbers, and with what may be left out.
-  std::string Fill(const NameNumbers& numbers) const;
+  std::optional<NameParts> Match(absl::string_view name) const;
+  // The name with these numbers and words, and with what may be left out.
+  std::string Fill(const NameParts& parts) const;
 
  private:
   struct Piece {
     std::string literal;
-    std::string number;  // After the literal; empty: none.
-    int64_t shift = 0;   // How much more stands in the name.
+    std::string name;   // In braces after the literal; empty: none.
+    int64_t shift = 0;  // How much more stands in the name.
+
+    bool is_word() const { return name[0] == 'p'; }
   };
-  static std::optional<NameNumbers> MatchPieces(const std::vector<Piece>& pieces, absl::string_view name);
+  static std::optional<NameParts> MatchPieces(const std::vector<Piece>& pieces, absl::string_view name);
   static runtime::Result<std::vector<Piece>> ParsePieces(absl::string_view text);
 
   std::string text_;
@@ -58,6 +62,7 @@ struct MappingLine {
   bool is_transposed = false;       // The two dimensions.
   bool is_qkv = false;              // Rows here are ordered (heads, 3, head size), there (3, heads, head size).
   bool is_vocabulary = false;       // Rows count symbols, and may be more here.
+  bool is_optional = false;         // The other program's weights may lack them.
   // The number in braces there that no name here has: it counts the tensors that one here holds, along a new first
   // dimension. Empty: there is none.
   std::string stacked_by = {};
@@ -80,8 +85,11 @@ std::vector<std::string> MappingNames();
 // is none.
 absl::string_view MappingText(absl::string_view name);
 
-// One of them, in the case in which nothing holds, or that of a file.
-runtime::Result<Mapping> ReadMapping(const std::string& name_or_path);
+// The names of its cases, each once: what stands behind `%if`.
+std::vector<std::string> MappingConditions(absl::string_view name);
+
+// One of them, in the case in which `conditions` hold, or that of a file.
+runtime::Result<Mapping> ReadMapping(const std::string& name_or_path, const std::vector<std::string>& conditions = {});
 
 }  // namespace cleave::tools
 

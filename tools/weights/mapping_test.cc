@@ -24,31 +24,39 @@ NamePattern Pattern(const std::string& text) {
 
 TEST(NamePatternTest, MatchesNumbers) {
   const NamePattern pattern = Pattern("h.{i}.ln.{j}");
-  EXPECT_EQ(pattern.Match("h.11.ln.0"), (NameNumbers{{"i", 11}, {"j", 0}}));
+  EXPECT_EQ(pattern.Match("h.11.ln.0"), (NameParts{{"i", 11}, {"j", 0}}));
   EXPECT_EQ(pattern.Fill({{"i", 11}, {"j", 0}}), "h.11.ln.0");
   for (const char* name : {"h.11.ln.", "h.01.ln.0", "h.-1.ln.0", "h.x.ln.0", "h.1.ln.0.weight", "xh.1.ln.0", "",
                            "h.9999999999999999999.ln.0"}) {
     EXPECT_EQ(pattern.Match(name), std::nullopt) << name;
   }
-  EXPECT_EQ(Pattern("{i}.{i}").Match("2.2"), (NameNumbers{{"i", 2}}));
+  EXPECT_EQ(Pattern("{i}.{i}").Match("2.2"), (NameParts{{"i", 2}}));
   EXPECT_EQ(Pattern("{i}.{i}").Match("2.3"), std::nullopt);
 }
 
 TEST(NamePatternTest, NumbersMayBeShifted) {
   const NamePattern pattern = Pattern("layer{i+1}.{j}");
-  EXPECT_EQ(pattern.Match("layer1.0"), (NameNumbers{{"i", 0}, {"j", 0}}));
-  EXPECT_EQ(pattern.Match("layer10.3"), (NameNumbers{{"i", 9}, {"j", 3}}));
+  EXPECT_EQ(pattern.Match("layer1.0"), (NameParts{{"i", 0}, {"j", 0}}));
+  EXPECT_EQ(pattern.Match("layer10.3"), (NameParts{{"i", 9}, {"j", 3}}));
   EXPECT_EQ(pattern.Match("layer0.0"), std::nullopt);
   EXPECT_EQ(pattern.Fill({{"i", 9}, {"j", 3}}), "layer10.3");
   EXPECT_EQ(pattern.Names(), (std::set<std::string>{"i", "j"}));
-  EXPECT_EQ(Pattern("{i}.{i+2}").Match("2.4"), (NameNumbers{{"i", 2}}));
+  EXPECT_EQ(Pattern("{i}.{i+2}").Match("2.4"), (NameParts{{"i", 2}}));
   EXPECT_EQ(Pattern("{i}.{i+2}").Match("2.2"), std::nullopt);
+}
+
+TEST(NamePatternTest, WordsHaveNoDots) {
+  const NamePattern pattern = Pattern("h.{i}.{p}.weight");
+  EXPECT_EQ(pattern.Match("h.3.query_norm.weight"), (NameParts{{"i", 3}, {"p", "query_norm"}}));
+  EXPECT_EQ(pattern.Fill({{"i", 3}, {"p", "query_norm"}}), "h.3.query_norm.weight");
+  EXPECT_EQ(pattern.Match("h.3.query.norm.weight"), std::nullopt);
+  EXPECT_EQ(pattern.Match("h.3..weight"), std::nullopt);
 }
 
 TEST(NamePatternTest, WhatIsInBracketsMayBeLeftOut) {
   const NamePattern pattern = Pattern("[model.]h.{i}");
-  EXPECT_EQ(pattern.Match("model.h.3"), (NameNumbers{{"i", 3}}));
-  EXPECT_EQ(pattern.Match("h.3"), (NameNumbers{{"i", 3}}));
+  EXPECT_EQ(pattern.Match("model.h.3"), (NameParts{{"i", 3}}));
+  EXPECT_EQ(pattern.Match("h.3"), (NameParts{{"i", 3}}));
   EXPECT_EQ(pattern.Match("odel.h.3"), std::nullopt);
   EXPECT_EQ(pattern.Fill({{"i", 3}}), "model.h.3");
 }
@@ -75,11 +83,11 @@ TEST(MappingTest, LinesSayHowValuesLie) {
 TEST(MappingTest, EveryMistakeNamesItsLine) {
   EXPECT_EQ(MappingMistake("a b\nc"), "line 2 of M has no name in the other program");
   EXPECT_EQ(MappingMistake("a b transpose"),
-            "line 1 of M has `transpose`, which is not `transposed`, `qkv`, `vocabulary` or `stacked`; did you mean "
-            "`transposed`?");
+            "line 1 of M has `transpose`, which is not `transposed`, `qkv`, `vocabulary`, `stacked` or `optional`; did "
+            "you mean `transposed`?");
   EXPECT_EQ(MappingMistake("a b qkv qkv"), "line 1 of M says `qkv` twice");
   EXPECT_EQ(MappingMistake("a.{i} b.{i}.{j} qkv stacked"),
-            "line 1 of M says `stacked` beside other things; only `transposed` may stand there, too");
+            "line 1 of M says `stacked` beside other things; only `transposed` and `optional` may stand there, too");
   EXPECT_EQ(MappingMistake("a.{i} b.{i} stacked"),
             "line 1 of M says `stacked`: `b.{i}` has one number in braces more than `a.{i}`, which counts the tensors");
   EXPECT_EQ(MappingMistake("a b +"), "line 1 of M ends where a name is expected");
@@ -96,6 +104,8 @@ TEST(MappingTest, EveryMistakeNamesItsLine) {
   EXPECT_EQ(MappingMistake("a}i b"), "line 1 of M has `}` without `{`");
   EXPECT_EQ(MappingMistake("a.{i}{j} b"), "line 1 of M has `{` behind `}`");
   EXPECT_EQ(MappingMistake("a.{i}0 b"), "line 1 of M has a digit behind `}`");
+  EXPECT_EQ(MappingMistake("a.{p}b c.{p}b"), "line 1 of M has no dot behind `{p}`, which is a whole word");
+  EXPECT_EQ(MappingMistake("a.{p+1} b"), "line 1 of M has `{p+1}`, which adds to a word");
   EXPECT_EQ(MappingMistake("a [b"), "line 1 of M may have one `[` and one `]` behind it in a name");
   EXPECT_EQ(MappingMistake("a ]b["), "line 1 of M may have one `[` and one `]` behind it in a name");
   EXPECT_EQ(MappingMistake("a [b][c]"), "line 1 of M may have one `[` and one `]` behind it in a name");

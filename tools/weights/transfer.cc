@@ -39,7 +39,7 @@ struct LineMatch {
   const MappingLine* line = nullptr;
   size_t part = 0;  // Of the names in the other program.
   bool is_copy = false;
-  NameNumbers numbers;
+  NameParts parts;
 };
 
 class Planner {
@@ -70,7 +70,7 @@ class Planner {
     }
     if (mapping_ == nullptr) return std::move(transfer_);
     if (used_lines_.empty()) return NothingMatches();
-    NoteUnusedLines();
+    FindMissing();
     return std::move(transfer_);
   }
 
@@ -78,8 +78,8 @@ class Planner {
   // All names of a line on the side of the source that match.
   void FindMatches(const MappingLine& line, const std::string& name, std::vector<LineMatch>& found) const {
     const auto try_pattern = [&](const NamePattern& pattern, size_t part, bool is_copy) {
-      std::optional<NameNumbers> numbers = pattern.Match(name);
-      if (numbers.has_value()) found.push_back({&line, part, is_copy, std::move(*numbers)});
+      std::optional<NameParts> parts = pattern.Match(name);
+      if (parts.has_value()) found.push_back({&line, part, is_copy, std::move(*parts)});
     };
     if (!is_import_) {
       if (line.ours.has_value()) try_pattern(*line.ours, 0, false);
@@ -106,7 +106,7 @@ class Planner {
     const Result<LineMatch> matched = Match(name);
     if (!matched.ok()) return matched.error();
     const LineMatch& match = matched.value();
-    if (match.line != nullptr) used_lines_.insert(match.line->number);
+    if (match.line != nullptr) used_lines_[match.line->number].insert(PartsOf(*match.line, match.parts));
     if (match.line != nullptr && !match.line->ours.has_value()) {
       transfer_.left_out.push_back({&tensor, absl::StrCat("not wanted (line ", match.line->number, ")")});
       return std::nullopt;
@@ -121,6 +121,7 @@ class Planner {
                                         " wants floating-point numbers: F32, F64, F16 or BF16"));
     }
     if (match.line == nullptr) {
+      if (mapping_ != nullptr) transfer_.unmatched.push_back(&tensor);
       transfer_.moves.push_back({{&tensor}, {{tensor.name, tensor.shape}}, nullptr, nullptr, tensor.shape});
       return std::nullopt;
     }
@@ -132,13 +133,14 @@ class Planner {
     const std::string state = tensor.parameter.empty() ? "" : tensor.name.substr(tensor.parameter.size());
     const std::string& counter = match.line->stacked_by;
     if (!counter.empty() && !tensor.shape.empty()) {
-      NameNumbers numbers = match.numbers;
-      for (numbers[counter] = 0; numbers[counter] < tensor.shape[0]; ++numbers[counter]) {
-        move.targets.push_back({match.line->theirs[0].Fill(numbers) + state, {}});
+      NameParts parts = match.parts;
+      for (int64_t i = 0; i < tensor.shape[0]; ++i) {
+        parts[counter] = i;
+        move.targets.push_back({match.line->theirs[0].Fill(parts) + state, {}});
       }
     } else if (counter.empty()) {
       for (const NamePattern& theirs : match.line->theirs) {
-        move.targets.push_back({theirs.Fill(match.numbers) + state, {}});
+        move.targets.push_back({theirs.Fill(match.parts) + state, {}});
       }
     }
     transfer_.moves.push_back(std::move(move));
@@ -147,7 +149,7 @@ class Planner {
 
   // Tensors of one line and the same numbers meet in one Move.
   std::optional<Error> AddTheirs(const WeightTensor& tensor, const LineMatch& match) {
-    const std::string name = match.line->ours->Fill(match.numbers);
+    const std::string name = match.line->ours->Fill(match.parts);
     const auto [found, is_first] = by_target_.emplace(name, transfer_.moves.size());
     if (is_first) {
       transfer_.moves.push_back({{}, {{name, {}}}, match.line, nullptr, {}});
@@ -160,7 +162,7 @@ class Planner {
     }
     size_t part = match.part;
     if (!match.line->stacked_by.empty()) {
-      part = static_cast<size_t>(match.numbers.at(match.line->stacked_by));
+      part = static_cast<size_t>(std::get<int64_t>(match.parts.at(match.line->stacked_by)));
       // There cannot be more of them than there are tensors.
       if (part >= tensors_.size()) return Missing(move, tensors_.size());
       move.sources.resize(std::max(move.sources.size(), part + 1));
@@ -304,15 +306,42 @@ class Planner {
         names.empty() ? ", which has none" : absl::StrCat(", which has ", QuotedList(names, "and")), expected));
   }
 
-  void NoteUnusedLines() {
+  // Those that the name in this project has.
+  static NameParts PartsOf(const MappingLine& line, NameParts parts) {
+    parts.erase(line.stacked_by);
+    return parts;
+  }
+
+  // Lines whose names here begin alike and have the same names in braces are of the same layers.
+  static std::pair<std::string, std::set<std::string>> LayersOf(const MappingLine& line) {
+    const std::string& text = line.ours->text();
+    return {text.substr(0, text.find('{')), line.ours->Names()};
+  }
+
+  // What lines describe and no tensor is: lines without any, and the layers that only others have.
+  void FindMissing() {
+    std::map<std::pair<std::string, std::set<std::string>>, std::set<NameParts>> layers;
+    for (const MappingLine& line : mapping_->lines) {
+      if (!line.ours.has_value()) continue;
+      const std::set<NameParts>& used = used_lines_[line.number];
+      layers[LayersOf(line)].insert(used.begin(), used.end());
+    }
     std::vector<std::string> unused;
     for (const MappingLine& line : mapping_->lines) {
-      if (line.ours.has_value() && used_lines_.count(line.number) == 0) {
-        unused.push_back(absl::StrCat("`", SourceSide(line), "` (line ", line.number, ")"));
+      if (!line.ours.has_value()) continue;
+      const std::set<NameParts>& used = used_lines_[line.number];
+      const std::string theirs = absl::StrCat("`", SourceSide(line), "` (line ", line.number, ")");
+      if (used.empty()) {
+        unused.push_back(theirs);
+        if (!line.is_optional) transfer_.missing.push_back(theirs);
+        continue;
+      }
+      for (const NameParts& parts : layers.at(LayersOf(line))) {
+        if (line.is_optional || used.count(parts) > 0) continue;
+        transfer_.missing.push_back(absl::StrCat(theirs, ", for ", Quoted(line.ours->Fill(parts))));
       }
     }
-    if (unused.empty()) return;
-    transfer_.notes.push_back(absl::StrCat("no tensor is called ", absl::StrJoin(unused, " or ")));
+    if (!unused.empty()) transfer_.notes.push_back(absl::StrCat("no tensor is called ", absl::StrJoin(unused, " or ")));
   }
 
   const std::string& path_;
@@ -320,8 +349,8 @@ class Planner {
   const Mapping* const mapping_;
   const bool is_import_;
   Transfer transfer_;
-  std::map<std::string, size_t> by_target_;  // Moves of an import.
-  std::set<int> used_lines_;
+  std::map<std::string, size_t> by_target_;        // Moves of an import.
+  std::map<int, std::set<NameParts>> used_lines_;  // With the parts of the names in this project.
 };
 
 // What the tensor of a Move in this project is there.
@@ -394,6 +423,24 @@ std::string HowText(const Transfer& transfer, const Move& move) {
 }
 
 }  // namespace
+
+std::string IncompleteText(const std::string& path, const Transfer& transfer) {
+  std::vector<std::string> lines;
+  for (const std::string& missing : transfer.missing) lines.push_back(absl::StrCat("  missing: ", missing));
+  for (const WeightTensor* const tensor : transfer.unmatched) {
+    lines.push_back(absl::StrCat("  not described: ", Shown(*tensor)));
+  }
+  if (lines.empty()) return "";
+  constexpr size_t kMostLines = 40;
+  if (lines.size() > kMostLines) {
+    const size_t more = lines.size() - kMostLines;
+    lines.resize(kMostLines);
+    lines.push_back(absl::StrCat("  … and ", more, " more"));
+  }
+  return absl::StrCat(Quoted(path), " is not what ", transfer.mapping_name,
+                      " describes, and nothing is written; `--partial` takes what is there\n",
+                      absl::StrJoin(lines, "\n"));
+}
 
 Result<Transfer> PlanTransfer(const std::string& path, const std::vector<WeightTensor>& tensors, const Mapping* mapping,
                               const TransferOptions& options) {

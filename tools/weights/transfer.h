@@ -50,7 +50,12 @@ struct Transfer {
   std::vector<Move> moves;
   std::vector<LeftOut> left_out;
   std::vector<std::string> notes;
+  std::vector<std::string> missing;            // "`ln_f.weight` (line 7)": lines of the mapping without a tensor.
+  std::vector<const WeightTensor*> unmatched;  // Tensors that no line of the mapping describes: they keep their names.
 };
+
+// What is missing in the file at `path`, and what no line describes, a line for each; empty for a complete transfer.
+std::string IncompleteText(const std::string& path, const Transfer& transfer);
 
 // `path`: where the tensors are, for messages. `mapping`: null to keep all names. Errors (kInput) name the line of the
 // mapping, the tensor, and what does not fit.

@@ -4,10 +4,13 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -34,7 +37,7 @@ struct WeightsOptions {
   OutputWords output;
   double tolerance = 0;
   int64_t heads = 0, vocabulary = 0;
-  bool with_optimizer = false, force = false, adapter = false;
+  bool with_optimizer = false, force = false, adapter = false, partial = false;
 };
 
 constexpr int64_t kMostHeads = int64_t{1} << 20;
@@ -72,6 +75,8 @@ void AddWeightsOptions(CLI::App& app, WeightsOptions& options) {
   SetValue(app.add_option("--base", options.base,
                           "import of an adapter: the weights that it changes, which are written along"),
            source);
+  app.add_flag("--partial", options.partial,
+               "import: also where tensors of the mapping are missing, or tensors are not in it");
   app.add_flag("--force", options.force, "export, import, merge: replace files that exist");
   const auto is_tolerance = [](const std::string& text) -> std::string {
     double value = 0;
@@ -88,16 +93,13 @@ void AddWeightsOptions(CLI::App& app, WeightsOptions& options) {
 // What an action does not take, or lacks; empty: nothing.
 std::string MistakeIn(const CLI::App& app, const WeightsOptions& options) {
   const std::string& action = options.action;
-  const std::vector<std::pair<std::string, std::string>> takes = {{"--map", "export import"},
-                                                                  {"--heads", "export import"},
-                                                                  {"--vocabulary", "export"},
-                                                                  {"--dtype", "export"},
-                                                                  {"--shard-size", "export"},
-                                                                  {"--with-optimizer", "export"},
-                                                                  {"--force", "export import merge"},
-                                                                  {"--tolerance", "diff"},
-                                                                  {"--adapter", "export"},
-                                                                  {"--base", "import"}};
+  const std::vector<std::pair<std::string, std::string>> takes = {
+      {"--map", "export import"}, {"--heads", "export import"},
+      {"--vocabulary", "export"}, {"--dtype", "export"},
+      {"--shard-size", "export"}, {"--with-optimizer", "export"},
+      {"--partial", "import"},    {"--force", "export import merge"},
+      {"--tolerance", "diff"},    {"--adapter", "export"},
+      {"--base", "import"}};
   for (const auto& [option, actions] : takes) {
     if (app.count(option) > 0 && !absl::StrContains(actions, action)) {
       return absl::StrCat("`", action, "` takes no `", option, "`");
@@ -162,19 +164,23 @@ std::string ListText(const WeightSource& source) {
   return absl::StrCat(text, "\n");
 }
 
-// How many heads the config.json beside a file of Hugging Face's says; 0: it does not.
-int64_t HeadsBeside(const std::string& path) {
+// The config.json beside a file of Hugging Face's; null where there is none.
+runtime::Json ConfigBeside(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::is_directory(path, ignored)
                                            ? std::filesystem::path(path)
                                            : std::filesystem::path(path).parent_path();
   constexpr int64_t kMostBytes = int64_t{1} << 24;
   const Result<std::vector<uint8_t>> bytes = runtime::ReadFile(folder / "config.json", kMostBytes);
-  if (!bytes.ok()) return 0;
-  const Result<runtime::Json> json = runtime::ParseJson(std::string(bytes.value().begin(), bytes.value().end()));
-  if (!json.ok()) return 0;
+  if (!bytes.ok()) return {};
+  Result<runtime::Json> json = runtime::ParseJson(std::string(bytes.value().begin(), bytes.value().end()));
+  return json.ok() ? std::move(json.value()) : runtime::Json();
+}
+
+// How many heads it says that there are; 0: it does not.
+int64_t HeadsOf(const runtime::Json& config) {
   for (const char* const name : {"n_head", "num_attention_heads"}) {
-    const Result<int64_t> heads = runtime::IntegerMember(json.value(), name);
+    const Result<int64_t> heads = runtime::IntegerMember(config, name);
     if (heads.ok() && heads.value() > 0 && heads.value() <= kMostHeads) return heads.value();
   }
   return 0;
@@ -206,20 +212,73 @@ std::optional<Result<std::string>> ActOnAdapters(const WeightsOptions& options) 
   return MergeAdapters(source.value(), options.target, options.force);
 }
 
+// One tensor of each kind of name: layers differ in numbers alone.
+std::vector<WeightTensor> OfEachKind(const std::vector<WeightTensor>& tensors) {
+  std::vector<WeightTensor> kinds;
+  std::set<std::string> seen;
+  for (const WeightTensor& tensor : tensors) {
+    std::string kind;
+    for (const char c : tensor.name) {
+      const bool is_digit = absl::ascii_isdigit(c);
+      if (!is_digit || kind.empty() || kind.back() != '#') kind += is_digit ? '#' : c;
+    }
+    if (seen.insert(std::move(kind)).second) kinds.push_back(tensor);
+  }
+  return kinds;
+}
+
+// Of the cases of a mapping that has a name the one that leaves the least out, and of equal ones that with the fewest
+// conditions. Whether tables are tied says config.json, if it does.
+Result<Mapping> MappingFor(const std::string& name, const WeightSource& source, const TransferOptions& options,
+                           const runtime::Json& config) {
+  const std::vector<std::string> known = MappingConditions(name);
+  const runtime::Json* const tied = config.Find("tie_word_embeddings");
+  const std::vector<WeightTensor> kinds = OfEachKind(source.tensors());
+  std::pair<size_t, size_t> best = {std::numeric_limits<size_t>::max(), 0};
+  std::vector<std::string> chosen;
+  for (uint64_t choice = 0; choice < uint64_t{1} << known.size(); ++choice) {
+    std::vector<std::string> conditions;
+    bool is_possible = true;
+    for (size_t i = 0; i < known.size(); ++i) {
+      const bool holds = (choice >> i & 1) != 0;
+      if (holds) conditions.push_back(known[i]);
+      is_possible &= known[i] != "tied" || tied == nullptr || tied->kind != runtime::Json::Kind::kBool ||
+                     (tied->text == "true") == holds;
+    }
+    if (!is_possible) continue;
+    const Result<Mapping> mapping = ReadMapping(name, conditions);
+    if (!mapping.ok()) continue;
+    const Result<Transfer> transfer = PlanTransfer(source.path(), kinds, &mapping.value(), options);
+    if (!transfer.ok()) continue;
+    const std::pair<size_t, size_t> score = {transfer.value().missing.size() + transfer.value().unmatched.size(),
+                                             conditions.size()};
+    if (score >= best) continue;
+    best = score;
+    chosen = std::move(conditions);
+  }
+  return ReadMapping(name, chosen);
+}
+
 std::optional<Error> Move(const WeightSource& source, const WeightsOptions& options, std::ostream& out) {
-  const Result<std::optional<Mapping>> read = MappingOf(options);
-  if (!read.ok()) return read.error();
-  const std::optional<Mapping>& mapping = read.value();
   const bool is_import = options.action == "import";
-  int64_t heads = options.heads;
-  if (heads == 0 && is_import && mapping.has_value() && mapping->HasQkv()) heads = HeadsBeside(source.path());
+  const runtime::Json config = is_import ? ConfigBeside(source.path()) : runtime::Json();
+  const TransferOptions how = {.direction = is_import ? Direction::kImport : Direction::kExport,
+                               .heads = options.heads > 0 ? options.heads : HeadsOf(config),
+                               .vocabulary = options.vocabulary,
+                               .has_states = options.with_optimizer};
+  std::optional<Mapping> mapping;
+  if (!options.map.empty()) {
+    Result<Mapping> read = MappingFor(options.map, source, how, config);
+    if (!read.ok()) return read.error();
+    mapping = std::move(read.value());
+  }
   const Result<Transfer> transfer =
-      PlanTransfer(source.path(), source.tensors(), mapping.has_value() ? &*mapping : nullptr,
-                   {.direction = is_import ? Direction::kImport : Direction::kExport,
-                    .heads = heads,
-                    .vocabulary = options.vocabulary,
-                    .has_states = options.with_optimizer});
+      PlanTransfer(source.path(), source.tensors(), mapping.has_value() ? &*mapping : nullptr, how);
   if (!transfer.ok()) return transfer.error();
+  if (is_import && !options.partial) {
+    const std::string incomplete = IncompleteText(source.path(), transfer.value());
+    if (!incomplete.empty()) return Error{runtime::ExitCode::kInput, incomplete};
+  }
   const OutputOptions output = {.type = WeightTypeNamed(options.output.type).value_or(WeightType::kF32),
                                 .shard_bytes = BytesOfSize(options.output.shard_size).value_or(0),
                                 .is_replaced = options.force};

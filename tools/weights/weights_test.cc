@@ -327,7 +327,8 @@ TEST_F(WeightsTest, DiffToleratesWhatItIsTold) {
     return Run(all);
   };
   EXPECT_EQ(with("0.5").code, ExitCode::kDone);
-  EXPECT_TRUE(absl::StrContains(with("0.5").out, "1 value of 2 differ"));
+  EXPECT_EQ(with("0.5").out,
+            "1 tensor in both, 0 that differ, 1 within the tolerance of 0.5; largest difference 0.5\n");
   EXPECT_EQ(with("0.49").code, ExitCode::kDiffers);
   EXPECT_EQ(with("-1").code, ExitCode::kUsage);
   EXPECT_EQ(with("nan").code, ExitCode::kUsage);
@@ -433,13 +434,66 @@ TEST_F(WeightsTest, PaddedVocabulariesAreCutWhereAsked) {
 TEST_F(WeightsTest, WhatNoLineMatchesKeepsItsName) {
   WriteText("m.map", "w.{i}  other.{i}\nb  bias\n-  mask\n");
   WriteWeights("a.safetensors", {{"other.1", {1}, {1}}, {"extra", {1}, {2}}, {"mask", {1}, {3}}});
-  EXPECT_EQ(Run({"import", Path("a.safetensors"), Path("b.safetensors"), "--map", Path("m.map")}).out,
+  const std::vector<std::string> words = {"import", Path("a.safetensors"), Path("b.safetensors"), "--map",
+                                          Path("m.map")};
+  const Outcome refused = Run(words);
+  EXPECT_EQ(refused.code, ExitCode::kModelWrong);
+  EXPECT_EQ(
+      refused.err,
+      "error: `R/a.safetensors` is not what `R/m.map` describes, and nothing is written; `--partial` takes what is "
+      "there\n"
+      "  missing: `bias` (line 2)\n"
+      "  not described: `extra`, which is [1]\n");
+  EXPECT_FALSE(fs::exists(root_ / "b.safetensors"));
+  std::vector<std::string> partial = words;
+  partial.push_back("--partial");
+  EXPECT_EQ(Run(partial).out,
             "tensor   shape  becomes  shape\n"
             "other.1  [1]    w.1      [1]\n"
             "extra    [1]    extra    [1]    no line of the mapping: keeps its name\n"
             "mask     [1]    -               not wanted (line 3)\n"
             "no tensor is called `bias` (line 2)\n"
             "2 tensors, 2 values, 8 bytes\n");
+}
+
+// What some layers have all must have, but where a line is optional.
+TEST_F(WeightsTest, LayersThatLackATensorAreListed) {
+  WriteWeights("a.safetensors", {{"h.0.q", {1}, {1}}, {"h.0.n", {1}, {2}}, {"h.1.q", {1}, {3}}, {"e.7", {1}, {4}}});
+  const std::vector<std::string> in = {"import", Path("a.safetensors"), Path("b.safetensors"), "--map", Path("m.map")};
+  WriteText("m.map", "x.{i}.{p}.w h.{i}.{p}\ny.{i}.n e.{i}\n");
+  EXPECT_EQ(Run(in).err, "");
+  fs::remove(root_ / "b.safetensors");
+  WriteText("m.map", "x.{i}.q h.{i}.q\nx.{i}.norm h.{i}.n\ny.{i}.n e.{i}\n");
+  EXPECT_TRUE(absl::EndsWith(Run(in).err, "\n  missing: `h.{i}.n` (line 2), for `x.1.norm`\n")) << Run(in).err;
+  WriteText("m.map", "x.{i}.q h.{i}.q\nx.{i}.norm h.{i}.n optional\ny.{i}.n e.{i}\nb bias optional\n");
+  EXPECT_EQ(Run(in).err, "");
+}
+
+// A mapping that has a name is taken in the case that the file has.
+TEST_F(WeightsTest, TiedTablesAreOne) {
+  std::vector<NamedValues> tensors = {{"model.embed_tokens.weight", {4, 2}, Numbers(8, 1)},
+                                      {"model.norm.weight", {2}, {1, 2}}};
+  const char* const kinds[] = {"input_layernorm",  "self_attn.q_proj", "self_attn.k_proj",
+                               "self_attn.v_proj", "self_attn.o_proj", "post_attention_layernorm",
+                               "mlp.gate_proj",    "mlp.up_proj",      "mlp.down_proj"};
+  for (const char* const kind : kinds) {
+    tensors.push_back({absl::StrCat("model.layers.0.", kind, ".weight"), {2, 2}, Numbers(4, 3)});
+  }
+  const auto first_name = [&](const std::string& config) {
+    WriteWeights("a.safetensors", tensors);
+    WriteText("config.json", config);
+    const Outcome in = Run({"import", Path("a.safetensors"), Path("b.safetensors"), "--map", "llama", "--force"});
+    if (in.code != ExitCode::kDone) return in.err;
+    const std::vector<NamedValues> made = ReadWeights("b.safetensors");
+    const bool is_tied =
+        std::any_of(made.begin(), made.end(), [](const NamedValues& tensor) { return tensor.name == "table"; });
+    return std::string(is_tied ? "tied" : "not tied");
+  };
+  EXPECT_EQ(first_name("{}"), "tied");
+  EXPECT_TRUE(absl::StrContains(first_name(R"({"tie_word_embeddings": false})"), "missing: `lm_head.weight` (line"));
+  tensors.push_back({"lm_head.weight", {4, 2}, Numbers(8, 1)});
+  EXPECT_EQ(first_name("{}"), "not tied");
+  EXPECT_EQ(first_name(R"({"tie_word_embeddings": true})"), "tied");
 }
 
 TEST_F(WeightsTest, MappingsThatDoNotFitAreRefused) {
