@@ -374,6 +374,7 @@ absl::Status EmitMain(const MainText& main, cpp::Code& file) {
   }
   EmitParameterFiles(main, code);
   if (!training.params.empty()) set("params", cpp::String(training.params));
+  if (training.params_are_partial) set("params_are_partial", cpp::Name("true"));
   if (!training.adapters.empty()) set("adapters", cpp::String(training.adapters));
   set("seed", training.seed);
   switch (training.mode) {

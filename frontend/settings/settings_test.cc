@@ -167,6 +167,9 @@ TEST(TrainTest, EvaluationsThatCannotBe) {
 TEST(TrainTest, ReadsWhereParametersBegin) {
   EXPECT_EQ(TrainingOf("").params, "");
   EXPECT_EQ(TrainingOf("params = \"a/x.safetensors\";").params, "a/x.safetensors");
+  EXPECT_FALSE(TrainingOf("params = \"a/x.safetensors\";").params_are_partial);
+  EXPECT_EQ(TrainingOf("params = partial(\"a/x.safetensors\");").params, "a/x.safetensors");
+  EXPECT_TRUE(TrainingOf("params = partial(\"a/x.safetensors\");").params_are_partial);
   EXPECT_EQ(TrainingOf("params = \"x.safetensors\";", {{"params", "\"checkpoints\""}}).params, "checkpoints");
   EXPECT_TRUE(WithBlocks("train M { params = \"x.safetensors\"; }").module->params_place.is_somewhere());
   for (const char* params : {"3", "\"\""}) {

@@ -30,7 +30,7 @@ class TrainReader {
     }
     if (name == "params") {
       places_.params = value.span;
-      if (auto path = ReadPath(value, "params", text.path_prefix)) training_.params = *std::move(path);
+      ReadParams(value, text.path_prefix);
     }
     if (name == "epochs") ReadCount(value, name, 1, training_.epochs);
     if (name == "steps") ReadInt(value, name, 0, training_.steps);
@@ -145,6 +145,20 @@ class TrainReader {
         *new std::vector<Signature>{{.callee = "every", .arguments = {{"steps", "steps: int", true}}}};
     const auto call = ReadCall(value, "interval of checkpoints", kIntervals, reporter_);
     if (call) ReadInt(call->arguments[0], "steps", 1, training_.checkpoint_every);
+  }
+
+  // `"model.safetensors"`, `partial("model.safetensors")`
+  void ReadParams(const dsl::syntax::Expression& value, const std::string& path_prefix) {
+    static const auto& kForms =
+        *new std::vector<Signature>{{.callee = "partial", .arguments = {{"path", "path: string", true}}}};
+    training_.params_are_partial = std::holds_alternative<dsl::syntax::Call>(value.kind);
+    const dsl::syntax::Expression* place = &value;
+    if (training_.params_are_partial) {
+      const auto call = ReadCall(value, "form of `params`", kForms, reporter_);
+      if (!call) return;
+      place = &*call->arguments[0]->value;
+    }
+    if (auto path = ReadPath(*place, "params", path_prefix)) training_.params = *std::move(path);
   }
 
   // A share of the training samples.

@@ -1,5 +1,6 @@
 #include "runtime/train/initial_values.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -55,8 +56,8 @@ std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterF
 }
 
 Result<InitialValues> ReadStoredParameters(Comm& comm, const std::string& path,
-                                           const std::vector<ParameterView>& parameters, bool needs_all,
-                                           const std::string& checkpoints) {
+                                           const std::vector<ParameterView>& parameters, Fit fit,
+                                           const std::set<std::string>& expected, const std::string& checkpoints) {
   // Checkpoints may come and go: rank 0 says which one it is.
   const std::string chosen = FromFirst(comm, StoredParametersPath(path));
   const Result<StoredParameters> stored = StoredParameters::Open(chosen);
@@ -66,9 +67,14 @@ Result<InitialValues> ReadStoredParameters(Comm& comm, const std::string& path,
   const Result<MatchedParameters> matched = stored.value().Match(tensors, comm.mesh());
   if (auto error = Agree(comm, ErrorOf(matched))) return *error;
   const std::vector<std::string> lines = matched.value().Lines(chosen);
-  if (needs_all && !matched.value().missing.empty()) {
-    std::string text = "not all parameters are stored";
+  const std::vector<std::string>& missing = matched.value().missing;
+  const bool lacks_some =
+      std::any_of(missing.begin(), missing.end(), [&](const std::string& name) { return expected.count(name) > 0; });
+  const bool has_others = fit == Fit::kSame && !matched.value().unknown.empty();
+  if (fit != Fit::kPartial && (lacks_some || has_others)) {
+    std::string text = lacks_some ? "not all parameters are stored" : "other tensors are stored than the model has";
     for (const std::string& line : lines) text += "\n" + line;
+    if (fit == Fit::kSame) text += "\n`--partial`, or `params = partial(\"PATH\")`, takes what is there";
     return Error{ExitCode::kInput, text};
   }
   if (auto error = Agree(comm, stored.value().Load(matched.value().found, comm.mesh(), comm.rank()))) return *error;

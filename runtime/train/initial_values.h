@@ -27,12 +27,19 @@ struct InitialValues {
   std::optional<CheckpointBase> base;  // Of checkpoints.
 };
 
+// What a file of parameters must be.
+enum class Fit {
+  kPartial,  // It has some of them, and perhaps others.
+  kHasAll,   // It lacks none.
+  kSame,     // It has them and no others.
+};
+
 // Reads the parameters that a safetensors file, a checkpoint, or the last one of a folder has, each rank its pieces.
-// `needs_all`: that it lacks some is an Error. `checkpoints`: the folder of those that are written. Called by all
-// ranks; returns an Error that all agree on.
+// `expected`: those that must be there, where some must; `checkpoints`: the folder of those that are written. Called by
+// all ranks; returns an Error that all agree on.
 Result<InitialValues> ReadStoredParameters(Comm& comm, const std::string& path,
-                                           const std::vector<ParameterView>& parameters, bool needs_all,
-                                           const std::string& checkpoints);
+                                           const std::vector<ParameterView>& parameters, Fit fit,
+                                           const std::set<std::string>& expected, const std::string& checkpoints);
 
 // First values of what is stored in 8 bits of matrices that are in no file, and not `found`: each rank its pieces.
 void SetOtherParts(const Comm& comm, uint64_t seed, const std::vector<ParameterView>& parameters,

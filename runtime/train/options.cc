@@ -35,6 +35,7 @@ std::vector<FlagText> TrainingFlags(const TrainingSettings& settings) {
       {"--out DIR", "folder of metrics.jsonl and run.json"},
       {"--data PATH", "the data, instead of where the model says"},
       {"--params PATH", "first values of parameters: a safetensors file, a checkpoint, or a folder of them"},
+      {"--partial", "it may lack parameters of the model, and have tensors that the model has not"},
       {"--eval-every K", "steps between two evaluations; 0: after each epoch" + Whole(settings.evaluate_every)},
       {"--checkpoint-every K", "steps between two checkpoints; 0: none" + Whole(settings.checkpoint_every)},
       {"--keep K", "how many checkpoints are kept" + Whole(settings.keep_checkpoints)},
@@ -178,6 +179,10 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
     }
     if (flag == "--help") {
       options.help = true;
+      continue;
+    }
+    if (!generates && flag == "--partial") {
+      options.partial = true;
       continue;
     }
     if (generates && (flag == "--chat" || flag == "--drop-oldest")) {

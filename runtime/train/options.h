@@ -1,7 +1,7 @@
 // The flags of a generated program, all optional:
 //   --steps K --epochs K --seed S --log-every K --log-ranks 0|all --out DIR --data PATH --quiet --profile [FILE]
 //   --threads N
-//   --params PATH --eval-every K --patience K --checkpoint-every K --keep K --checkpoints DIR --resume [DIR]
+//   --params PATH --partial --eval-every K --patience K --checkpoint-every K --keep K --checkpoints DIR --resume [DIR]
 // and for each of TrainingSettings::numbers --set NAME=X, or --NAME X where the name has no dot, such as --lr X.
 #ifndef CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
 #define CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
@@ -27,6 +27,7 @@ struct Options {
   std::string out = ".";                    // Folder of metrics.jsonl and run.json.
   std::optional<std::string> data;          // Replaces the path of the data.
   std::optional<std::string> params;        // A safetensors file or a checkpoint, with which parameters begin.
+  bool partial = false;                     // `params` may lack parameters, and have other tensors.
   std::optional<int64_t> evaluate_every;    // 0: after each epoch.
   std::optional<int64_t> patience;          // Evaluations; 0: training does not stop.
   std::optional<int64_t> checkpoint_every;  // 0: none.

@@ -89,6 +89,18 @@ std::vector<StateTensor> NotOf(const std::optional<CheckpointBase>& base, std::v
   return state;
 }
 
+// The parameters that have no other first values: adapters begin anew, and so does what a file of its own has.
+std::set<std::string> ExpectedOf(const TrainingSettings& settings, const std::vector<ParameterView>& parameters) {
+  std::set<std::string> expected;
+  for (const ParameterView& view : parameters) {
+    if (settings.adapters.empty() || view.is_in_params) {
+      expected.insert(SourceOf(StateTensor{view.name, view.layout, view.values, view.part}).name);
+    }
+  }
+  for (const ParameterFile& file : settings.parameter_files) expected.erase(file.parameter);
+  return expected;
+}
+
 // First values of all parameters. Returns what checkpoints need of them, or an Error that all ranks agree on.
 Result<std::optional<CheckpointBase>> SetParameters(const TrainingSettings& settings, const Options& options,
                                                     Comm& comm, TrainingProgram& program,
@@ -108,8 +120,10 @@ Result<std::optional<CheckpointBase>> SetParameters(const TrainingSettings& sett
     SetOtherParts(comm, seed, parameters, /*found=*/{});
     return std::optional<CheckpointBase>();
   }
-  Result<InitialValues> values =
-      ReadStoredParameters(comm, params, parameters, /*needs_all=*/!are_all_there, SavingOf(settings, options).folder);
+  const bool is_partial = options.partial || (settings.params_are_partial && !options.params.has_value());
+  const Fit fit = !are_all_there ? Fit::kHasAll : is_partial || !trains ? Fit::kPartial : Fit::kSame;
+  Result<InitialValues> values = ReadStoredParameters(comm, params, parameters, fit, ExpectedOf(settings, parameters),
+                                                      SavingOf(settings, options).folder);
   if (!values.ok()) return values.error();
   SetOtherParts(comm, seed, parameters, values.value().found);
   for (const std::string& line : values.value().lines) report.Line(line);

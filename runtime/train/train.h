@@ -198,6 +198,7 @@ struct TrainingSettings {
   std::vector<ParameterFile> parameter_files;  // Read after Initialize.
   std::string adapters;                        // Their form, which checkpoints keep; empty: there are none.
   std::string params;                          // A safetensors file or a checkpoint, read after these; empty: none.
+  bool params_are_partial = false;             // It may lack parameters, and have tensors that are none.
   Mode mode = Mode::kTrain;
   int64_t epochs = 1;
   int64_t steps = 0;        // Stop after so many steps; 0: no limit but epochs.

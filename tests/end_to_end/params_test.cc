@@ -186,7 +186,12 @@ TEST(Params, SaysWhatIsMissingAndWhatIsUnknown) {
   std::vector<Trained> parameters = TrainedParameters();
   ASSERT_EQ(parameters[0].name, "h.0.weight");
   parameters[0].name = "embedding";
-  const Begun begun = Begin(CutOnTwoRanks(), "--params " + WriteFile(parameters));
+  const std::string file = WriteFile(parameters);
+  ExpectMistake("--params " + file, 3,
+                "not all parameters are stored\n5 of 6 parameters begin with the values in `" + file +
+                    "`\nnot there, so with initial values: `h.0.weight`\nthere, but not in the model: `embedding`\n"
+                    "`--partial`, or `params = partial(\"PATH\")`, takes what is there\n");
+  const Begun begun = Begin(CutOnTwoRanks(), "--partial --params " + file);
   EXPECT_TRUE(absl::StrContains(begun.ran.out, "5 of 6 parameters begin with the values in `")) << begun.ran.out;
   EXPECT_TRUE(absl::StrContains(begun.ran.out, "\nnot there, so with initial values: `h.0.weight`\n")) << begun.ran.out;
   EXPECT_TRUE(absl::StrContains(begun.ran.out, "\nthere, but not in the model: `embedding`\n")) << begun.ran.out;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,7 +121,30 @@ class DataCheck {
     }
     const runtime::Mesh ranks = {{"ranks", ir::RankCount(module_.graph.rank_axes)}};
     const auto matched = stored.value().Match(parameters, ranks);
-    if (!matched.ok()) AddAtParams(ErrorOf(Code::kE0514, matched.error()));
+    if (!matched.ok()) return AddAtParams(ErrorOf(Code::kE0514, matched.error()));
+    CheckSame(place, matched.value());
+  }
+
+  // Training begins with the parameters that are expected, and no others (runtime/train/train.cc).
+  void CheckSame(const std::string& place, const runtime::MatchedParameters& matched) {
+    if (module_.training.params_are_partial || module_.training.mode != ir::Mode::kTrain) return;
+    std::set<std::string> expected;
+    for (const ir::Op& op : module_.graph.ops) {
+      const bool begins_anew = !module_.training.adapters.empty() && !op.attributes.IsSet(ir::attribute::kInParams);
+      if (op.kind == ir::OpKind::kParameter && !begins_anew && ir::ParameterFileOf(op.name, op.attributes).empty())
+        expected.insert(op.name);
+    }
+    std::vector<std::string> missing;
+    for (const std::string& name : matched.missing) {
+      if (expected.count(name) > 0) missing.push_back(name);
+    }
+    if (missing.empty() && matched.unknown.empty()) return;
+    Diagnostic error = Error(Code::kE0514, absl::StrCat("`", place, "` has other tensors than the model"));
+    if (!missing.empty()) error.notes.push_back(absl::StrCat("not there: ", QuotedList(missing, "and")));
+    if (!matched.unknown.empty()) {
+      error.notes.push_back(absl::StrCat("there, but not in the model: ", QuotedList(matched.unknown, "and")));
+    }
+    AddAtParams(std::move(error).Help("`params = partial(\"…\")` takes what is there"));
   }
 
   void AddAtData(Diagnostic diagnostic) {

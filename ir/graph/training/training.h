@@ -74,7 +74,8 @@ struct Training {
   DataSource data;
   std::string folder = {};  // Paths of parameters' files are relative to it.
   std::string params = {};  // A safetensors file or a checkpoint with which parameters begin, as `data`; empty: none.
-  std::string optimizer = "sgd";                             // The function of the language that updates a parameter.
+  bool params_are_partial = false;  // Parameters that are not there, and tensors that are no parameters, are let pass.
+  std::string optimizer = "sgd";    // The function of the language that updates a parameter.
   std::map<std::string, std::string> other_optimizers = {};  // By parameter, where another function updates it.
   std::string adapters = {};  // The form of the weights' adapters, an AdapterText; empty: there are none.
   // The type in which matrices that nothing trains are stored; nullopt: as the precision says.
