@@ -21,6 +21,7 @@
 #include "search/knobs/memory/memory.h"
 #include "search/search.h"
 #include "search/slices.h"
+#include "tools/driver/attention_check.h"
 #include "tools/driver/choose_cluster.h"
 #include "tools/driver/data_check.h"
 #include "tools/driver/element_limit.h"
@@ -164,9 +165,10 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (!CheckData(*module, MakesSources(options), diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
   module->graph = ir::PoolFirst(std::move(module->graph), module->pins);
-  module->graph =
-      ir::JoinAttention(std::move(module->graph),
-                        {.largest_head = LargestAttentionHeadOn(options.target), .trains = trains}, module->pins);
+  const ir::JoinAttentionOptions joining = {.largest_head = LargestAttentionHeadOn(options.target), .trains = trains};
+  module->graph = ir::JoinAttention(std::move(module->graph), joining, module->pins);
+  CheckAttention(module->graph, joining, module->pins, module->training.precision, machines->host, file.file,
+                 report.sources, diagnostics);
   if (module->training.frozen == ir::DType::kI8) {
     module->graph = ir::Quantize(std::move(module->graph), {.trains = trains}, module->pins);
   }
