@@ -139,7 +139,7 @@ def main():
             train = array[:batch] if name in arrays else array
             np.save(f"{work}/{name}.npy", train if train.dtype == np.int32 else train.astype(np.float32))
         open(work + "/losses.model", "w").write(text)
-        for ranks in words.ranks.split(","):
+        for ranks in filter(None, words.ranks.split(",")):
             settings = [f"--set={each}" for each in words.settings.split()]
             run(words.compile, "losses.model", "--devices", ranks, *settings, "--out", f"r{ranks}", cwd=work)
             run("./run.sh", "--launch", "local", cwd=f"{work}/r{ranks}")
@@ -150,8 +150,8 @@ def main():
             np.save(f"{work}/{name}.npy", array if array.dtype == np.int32 else array.astype(np.float32))
         run(words.compile, "losses.model", "--devices", "2", "--mode", "evaluate", "--out", "evaluate", cwd=work)
         run("./run.sh", "--launch", "local", cwd=work + "/evaluate")
-        record = lines_of(work + "/evaluate")[-1]
-        values = [number for name, number in record["test"].items() if name.startswith("cross_entropy")]
+        record = json.load(open(work + "/evaluate/run.json"))["test"]
+        values = [number for name, number in record.items() if name.startswith("cross_entropy")]
         wanted = [value(options, of["x"] @ of[f"w{k}"].T, of).item() for k, options in enumerate(chosen) if options[-1] != "none"]
         if len(values) != len(wanted):
             sys.exit(f"{len(values)} metrics of {len(wanted)}: {record}")

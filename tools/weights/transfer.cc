@@ -333,7 +333,9 @@ class Planner {
       const std::string theirs = absl::StrCat("`", SourceSide(line), "` (line ", line.number, ")");
       if (used.empty()) {
         unused.push_back(theirs);
-        if (!line.is_optional) transfer_.missing.push_back(theirs);
+        if (line.is_optional) continue;
+        ++transfer_.unused_lines;
+        transfer_.missing.push_back(theirs);
         continue;
       }
       for (const NameParts& parts : layers.at(LayersOf(line))) {

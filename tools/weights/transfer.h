@@ -50,7 +50,8 @@ struct Transfer {
   std::vector<Move> moves;
   std::vector<LeftOut> left_out;
   std::vector<std::string> notes;
-  std::vector<std::string> missing;            // "`ln_f.weight` (line 7)": lines of the mapping without a tensor.
+  std::vector<std::string> missing;            // "`ln_f.weight` (line 7)", also of single layers.
+  size_t unused_lines = 0;                     // Of the mapping: without any tensor, but for those that are optional.
   std::vector<const WeightTensor*> unmatched;  // Tensors that no line of the mapping describes: they keep their names.
 };
 

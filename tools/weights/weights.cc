@@ -250,7 +250,7 @@ Result<Mapping> MappingFor(const std::string& name, const WeightSource& source, 
     if (!mapping.ok()) continue;
     const Result<Transfer> transfer = PlanTransfer(source.path(), kinds, &mapping.value(), options);
     if (!transfer.ok()) continue;
-    const std::pair<size_t, size_t> score = {transfer.value().missing.size() + transfer.value().unmatched.size(),
+    const std::pair<size_t, size_t> score = {transfer.value().unused_lines + transfer.value().unmatched.size(),
                                              conditions.size()};
     if (score >= best) continue;
     best = score;
