@@ -182,6 +182,11 @@ std::string FormatExpression(const syntax::Expression& expression, Place place) 
         place.column += static_cast<int>(callee.size());
         return callee + FormatArguments(call.arguments, false, place);
       },
+      [&](const syntax::Layer& layer) {
+        constexpr absl::string_view kWord = "layer ";
+        place.column += static_cast<int>(kWord.size());
+        return absl::StrCat(kWord, FormatExpression(*layer.call, place));
+      },
       [](const syntax::Index& index) {
         return absl::StrCat(FormatBinding(*index.base, kSuffix, kOneLine), "[",
                             absl::StrJoin(index.subscripts, ", ",

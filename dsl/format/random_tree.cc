@@ -48,6 +48,7 @@ class TreeGenerator {
                                          "model",
                                          "parallel",
                                          "local",
+                                         "layer",
                                          "print",
                                          "state",
                                          "update",
@@ -107,7 +108,7 @@ class TreeGenerator {
   Expression Value(int depth) {
     if (depth <= 0) return Leaf();
     const int inner = depth - 1;
-    switch (Below(8)) {
+    switch (Below(9)) {
       case 0:
         if (Chance(40)) return Make(syntax::Not{.operand = Operand(inner)});
         return Make(syntax::Negate{.operand = Operand(inner)});
@@ -131,6 +132,9 @@ class TreeGenerator {
         attributes.push_back(Attribute(inner));
         return Make(syntax::Attributed{.attributes = std::move(attributes), .operand = std::move(operand)});
       }
+      case 7:
+        return Make(syntax::Layer{
+            .call = Make(syntax::Call{.callee = Make(syntax::Name{.text = Word()}), .arguments = Arguments(inner)})});
       default:
         return Leaf();
     }

@@ -151,8 +151,12 @@ primary
     | FALSE
     | WILDCARD
     | name
+    | layer
     | parenthesized
     ;
+
+// `layer dense(8)`: a call that waits for its tensors. A `layer` before anything but a name is a name.
+layer : LAYER name LPAREN ( argument ( COMMA argument )* COMMA? )? RPAREN ;
 
 parenthesized : LPAREN ( argument ( COMMA argument )* COMMA? )? RPAREN ;
 
@@ -166,6 +170,7 @@ name
     | IMPORT
     | IN
     | INPUT
+    | LAYER
     | LOCAL
     | LOSS
     | METRIC
@@ -194,6 +199,7 @@ ASSERT_FINITE : 'assert_finite' ;
 IMPORT : 'import' ;
 IN : 'in' ;
 INPUT : 'input' ;
+LAYER : 'layer' ;
 LOCAL : 'local' ;
 LOSS : 'loss' ;
 METRIC : 'metric' ;

@@ -280,6 +280,7 @@ syntax::Argument ExpressionBuilder::BuildArgument(Parser::ArgumentContext& conte
 
 ExpressionBuilder::Sized ExpressionBuilder::BuildPrimary(Parser::PrimaryContext& context) {
   if (Parser::ParenthesizedContext* parenthesized = context.parenthesized()) return BuildParenthesized(*parenthesized);
+  if (Parser::LayerContext* layer = context.layer()) return BuildLayer(*layer);
   const Token& token = *context.getStart();
   const Span span = places_.SpanOf(token);
   std::string text(places_.TextOf(token));
@@ -301,6 +302,18 @@ ExpressionBuilder::Sized ExpressionBuilder::BuildPrimary(Parser::PrimaryContext&
     default:
       return Make(span, 0, syntax::Name{.text = std::move(text)});
   }
+}
+
+ExpressionBuilder::Sized ExpressionBuilder::BuildLayer(Parser::LayerContext& context) {
+  syntax::Identifier name = BuildIdentifier(*context.name());
+  int depth = 0;
+  std::vector<syntax::Argument> arguments = BuildArguments(context.argument(), depth);
+  Sized callee = Make(name.span, 0, syntax::Name{.text = std::move(name.text)});
+  depth = std::max(depth, callee.depth);
+  const Token& last = *context.getStop();
+  Sized call = Make(places_.SpanOf(*context.name()->getStart(), last), depth,
+                    syntax::Call{.callee = std::move(callee.expression), .arguments = std::move(arguments)});
+  return Make(places_.SpanOf(*context.getStart(), last), call.depth, syntax::Layer{.call = std::move(call.expression)});
 }
 
 ExpressionBuilder::Sized ExpressionBuilder::BuildParenthesized(Parser::ParenthesizedContext& context) {

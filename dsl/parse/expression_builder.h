@@ -59,6 +59,7 @@ class ExpressionBuilder {
   Sized BuildSuffixed(Parser::SuffixedContext& context);
   Sized BuildSuffix(Sized base, Parser::SuffixContext& context);
   Sized BuildPrimary(Parser::PrimaryContext& context);
+  Sized BuildLayer(Parser::LayerContext& context);
   Sized BuildParenthesized(Parser::ParenthesizedContext& context);
   Sized BuildMap(Parser::MapContext& context);
   syntax::Subscript BuildSubscript(Parser::SubscriptContext& context, int& depth);

@@ -245,6 +245,7 @@ std::string PrintTree(const Expression& expression) {
       [](const Call& call) {
         return absl::StrCat("(call ", PrintTree(*call.callee), PrintArguments(call.arguments), ")");
       },
+      [](const Layer& layer) { return absl::StrCat("(layer ", PrintTree(*layer.call), ")"); },
       [](const Index& index) {
         std::string text = absl::StrCat("(index ", PrintTree(*index.base));
         for (const Subscript& subscript : index.subscripts) absl::StrAppend(&text, " ", PrintSubscript(subscript));

@@ -157,6 +157,13 @@ struct Call {
   bool operator==(const Call&) const = default;
 };
 
+// `layer dense(8)`: what fixes the arguments of a function but its tensors. `call` is a Call of a Name.
+struct Layer {
+  Box<Expression> call;
+
+  bool operator==(const Layer&) const = default;
+};
+
 // One place between the brackets of `x[…]`: an index, or a range whose ends may be left out (`..`, `a ..`, `.. b`, `a
 // .. b`).
 struct Subscript {
@@ -222,7 +229,7 @@ struct Attributed {
 
 struct Expression {
   using Kind = std::variant<IntegerLiteral, FloatLiteral, SizeLiteral, StringLiteral, BoolLiteral, Name, Wildcard,
-                            Negate, Not, Binary, Call, Index, Tuple, Map, Attributed>;
+                            Negate, Not, Binary, Call, Layer, Index, Tuple, Map, Attributed>;
   Span span;
   Kind kind;
 

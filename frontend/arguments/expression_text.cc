@@ -48,6 +48,7 @@ std::string ExpressionText(const dsl::syntax::Expression& expression) {
       [](const dsl::syntax::Call& call) {
         return absl::StrCat(ExpressionText(*call.callee), "(", ArgumentsText(call.arguments), ")");
       },
+      [](const dsl::syntax::Layer& layer) { return absl::StrCat("layer ", ExpressionText(*layer.call)); },
       [](const dsl::syntax::Index& index) { return absl::StrCat(ExpressionText(*index.base), "[…]"); },
       [](const dsl::syntax::Tuple& tuple) { return absl::StrCat("(", ArgumentsText(tuple.elements), ")"); },
       [](const dsl::syntax::Map&) -> std::string { return "{…}"; },

@@ -40,7 +40,12 @@ class AttributeReader {
                                             "recompute", "keep",   "offload",   "region"};
     Diagnostic error = Error(Code::kE0303, absl::StrCat("unknown attribute `", name, "`"))
                            .At(attribute_.name.span, absl::StrCat("expected ", QuotedList(names, "or")));
-    if (auto nearest = NearestName(name, names)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    if (name == "share") {
+      error.help.push_back(
+          "calls of one layer share parameters: `let tower = layer f(…);`, then `tower(x)`, `tower(y)`");
+    } else if (auto nearest = NearestName(name, names)) {
+      error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    }
     reporter_.Report(std::move(error));
     return std::nullopt;
   }

@@ -1,5 +1,9 @@
 #include "frontend/evaluate/calls.h"
 
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "frontend/evaluate/builtins.h"
@@ -30,7 +34,63 @@ std::string NowWritten(const std::string& name) {
   return "";
 }
 
+// Nullopt for a callee that is none of the functions and ops.
+std::optional<Value> CallKnown(const Callee& callee, const CallSite& site, Pieces& pieces) {
+  if (const auto* function = std::get_if<const Function*>(&callee)) return CallFunction(**function, site, pieces);
+  if (const auto* op = std::get_if<const ir::OpDefinition*>(&callee);
+      op != nullptr && (*op)->op_class != ir::OpClass::kSource) {
+    if (const Function* form = pieces.functions.FormOf(**op, site.call)) return CallFunction(*form, site, pieces);
+    return CallOp(**op, site, pieces);
+  }
+  if (const auto* op = std::get_if<const dsl::syntax::OpDefinition*>(&callee)) {
+    return pieces.custom_calls.Call(pieces.custom_ops.Get(**op), site, pieces.regions, pieces.context);
+  }
+  return std::nullopt;
+}
+
+// REQUIRES: value.is_function().
+Value CallValue(const FunctionValue& value, const CallSite& site, Pieces& pieces) {
+  if (!value.is_layer) return CallKnown(pieces.layers.callee(value), site, pieces).value_or(Value{Poison()});
+  Layer& layer = pieces.layers.layer(value);
+  return CallFunction(*layer.function, site, pieces, &layer);
+}
+
 }  // namespace
+
+Value EvaluateLayer(const dsl::syntax::Layer& layer, Span span, Frame& frame, Pieces& pieces) {
+  const auto& call = std::get<dsl::syntax::Call>(layer.call->kind);
+  const std::string& name = std::get<dsl::syntax::Name>(call.callee->kind).text;
+  Callee callee = pieces.functions.Find(name, frame.function);
+  Binding* const binding = frame.scope.Find(name);
+  if (binding != nullptr && (binding->value.is_function() || callee.index() == 0)) {
+    binding->used = true;
+    if (binding->value.is_poison()) return Value{Poison()};
+    const bool is_open = binding->value.is_function() && !binding->value.as_function().is_layer;
+    callee = is_open ? pieces.layers.callee(binding->value.as_function()) : Callee();
+  }
+  if (const auto* function = std::get_if<const Function*>(&callee)) {
+    return MakeLayer(**function, {call, span, frame}, pieces.numbers, pieces.layers, pieces.context);
+  }
+  Diagnostic error = Error(Code::kE0204, "`layer` fixes the arguments of a function");
+  if (binding != nullptr && binding->value.is_function()) {
+    error.labels.push_back(
+        {call.callee->span, absl::StrCat("this is ", DescribeType(binding->value, pieces.ops.graph()))});
+    error.help.push_back(absl::StrCat("`", name, "` is called with its tensors: `", name, "(x)`"));
+  } else if (callee.index() != 0) {
+    error.labels.push_back({call.callee->span, "this is an op, which has no parameters"});
+    error.help.push_back(absl::StrCat("`", name, "` without a call is a value too, or write a function around it"));
+  } else if (binding != nullptr) {
+    error.labels.push_back(
+        {call.callee->span, absl::StrCat("this is ", DescribeType(binding->value, pieces.ops.graph()))});
+  } else {
+    error = Error(Code::kE0201, absl::StrCat("unknown function `", name, "`"))
+                .At(call.callee->span, "not defined here or in the prelude");
+    if (auto nearest = NearestName(name, pieces.functions.Names(frame.function)))
+      error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+  }
+  pieces.reporter.Report(std::move(error));
+  return Value{Poison()};
+}
 
 Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   const auto& [call, span, frame] = site;
@@ -41,20 +101,20 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
     const auto* inner_name = inner ? std::get_if<dsl::syntax::Name>(&inner->callee->kind) : nullptr;
     if (inner_name != nullptr && inner_name->text == "vmap")
       return pieces.vmap.Call(*inner, site, pieces.regions, context);
-    context.reporter.Report(
-        Error(Code::kE0204, "only a function can be called").At(call.callee->span, "this is not the name of one"));
+    const Value value = context.Evaluate(*call.callee, frame);
+    if (value.is_function()) return CallValue(value.as_function(), site, pieces);
+    if (value.is_poison()) return value;
+    context.reporter.Report(Error(Code::kE0204, "only a function can be called")
+                                .At(call.callee->span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
     return Value{Poison()};
   }
-  const Callee callee = pieces.functions.Find(name->text, frame.function);
-  if (const auto* function = std::get_if<const Function*>(&callee)) return CallFunction(**function, site, pieces);
-  if (const auto* op = std::get_if<const ir::OpDefinition*>(&callee);
-      op != nullptr && (*op)->op_class != ir::OpClass::kSource) {
-    if (const Function* form = pieces.functions.FormOf(**op, call)) return CallFunction(*form, site, pieces);
-    return CallOp(**op, site, pieces);
+  Binding* const binding = frame.scope.Find(name->text);
+  if (binding != nullptr && binding->value.is_function()) {
+    binding->used = true;
+    return CallValue(binding->value.as_function(), site, pieces);
   }
-  if (const auto* op = std::get_if<const dsl::syntax::OpDefinition*>(&callee)) {
-    return pieces.custom_calls.Call(pieces.custom_ops.Get(**op), site, pieces.regions, context);
-  }
+  if (auto result = CallKnown(pieces.functions.Find(name->text, frame.function), site, pieces))
+    return *std::move(result);
   if (const auto primitive = FindPrimitive(name->text))
     return CallPrimitive(*primitive, site, pieces.model, pieces.vmap.is_mapped(), pieces.messages, context);
   if (name->text == "choose") return Choose(site, pieces.functions, context);
@@ -80,8 +140,9 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   for (const dsl::syntax::Argument& argument : call.arguments) context.Evaluate(*argument.value, frame);
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown function or op `", name->text, "`"))
                          .At(call.callee->span, "not defined here or in the prelude");
-  if (Binding* binding = frame.scope.Find(name->text)) {
+  if (binding != nullptr) {
     binding->used = true;
+    if (binding->value.is_poison()) return Value{Poison()};
     error = Error(Code::kE0204, absl::StrCat("`", name->text, "` is a value, not a function"))
                 .At(call.callee->span, absl::StrCat("this is ", DescribeType(binding->value, context.graph())));
   } else if (const std::string now = NowWritten(name->text); !now.empty()) {

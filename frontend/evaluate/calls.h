@@ -9,6 +9,9 @@ namespace cleave::frontend {
 
 Value EvaluateCall(const CallSite& site, Pieces& pieces);
 
+// `layer dense(8)` as a value.
+Value EvaluateLayer(const dsl::syntax::Layer& layer, Span span, Frame& frame, Pieces& pieces);
+
 }  // namespace cleave::frontend
 
 #endif  // CLEAVE_FRONTEND_EVALUATE_CALLS_H_

@@ -15,15 +15,30 @@ void Evaluator::DefineArgument(const dsl::syntax::Identifier& name, Value value)
 }
 
 void Evaluator::SetModel(const dsl::syntax::Model& model, std::optional<Span> attribute) {
-  pieces_.model = {.name = model.name.span, .attribute = attribute};
+  pieces_->model = {.name = model.name.span, .attribute = attribute};
 }
 
 void Evaluator::SetRanks(std::vector<ir::RankAxis> axes) {
-  pieces_.ops.builder().mutable_graph().rank_axes = std::move(axes);
+  pieces_->ops.builder().mutable_graph().rank_axes = std::move(axes);
 }
 
 void Evaluator::RunModel(const dsl::syntax::Model& model, const std::vector<std::string>& outputs) {
+  RunOnce(model, outputs);
+  reporter_.Mute(false);
+  while (!reporter_.has_errors() && numbers_.Settle(graph())) {
+    const ManualModel manual = pieces_->model;
+    std::vector<ir::RankAxis> axes = graph().rank_axes;
+    Begin();
+    pieces_->model = manual;
+    SetRanks(std::move(axes));
+    RunOnce(model, outputs);
+    reporter_.Mute(false);
+  }
+}
+
+void Evaluator::RunOnce(const dsl::syntax::Model& model, const std::vector<std::string>& outputs) {
   Frame frame;
+  frame.id = numbers_.NewFrame();
   frame.scope = arguments_.scope;
   frame.scope.Push();
   Run(model.body, frame);
@@ -31,32 +46,32 @@ void Evaluator::RunModel(const dsl::syntax::Model& model, const std::vector<std:
     Binding* const binding = frame.scope.Find(name);
     if (binding == nullptr || !binding->value.is_tensor()) continue;
     binding->used = true;
-    pieces_.ops.AddLook(ir::LookKind::kOutput, binding->value.as_tensor(), name, binding->definition);
+    pieces_->ops.AddLook(ir::LookKind::kOutput, binding->value.as_tensor(), name, binding->definition);
   }
-  pieces_.loss_and_metrics.AddUpLosses(pieces_.context);
-  WarnOfUnused(frame.scope.Pop(), pieces_.reporter);
-  if (!pieces_.reporter.has_errors()) pieces_.messages.ReportUnreceived(pieces_.reporter);
-  if (!pieces_.loss_and_metrics.loss_place() && !pieces_.budget.is_exhausted()) {
-    pieces_.reporter.Report(Error(Code::kE0503, absl::StrCat("model `", model.name.text, "` has no loss"))
-                                .At(model.name.span, "nothing to train")
-                                .Help("add one: `loss cross_entropy(logits, label);`"));
+  pieces_->loss_and_metrics.AddUpLosses(pieces_->context);
+  WarnOfUnused(frame.scope.Pop(), pieces_->reporter);
+  if (!pieces_->reporter.has_errors()) pieces_->messages.ReportUnreceived(pieces_->reporter);
+  if (!pieces_->loss_and_metrics.loss_place() && !pieces_->budget.is_exhausted()) {
+    pieces_->reporter.Report(Error(Code::kE0503, absl::StrCat("model `", model.name.text, "` has no loss"))
+                                 .At(model.name.span, "nothing to train")
+                                 .Help("add one: `loss cross_entropy(logits, label);`"));
   }
 }
 
 Value Evaluator::EvaluateStatic(const dsl::syntax::Expression& expression) {
-  return pieces_.context.EvaluateStatic(expression, arguments_);
+  return pieces_->context.EvaluateStatic(expression, arguments_);
 }
 
 std::optional<int64_t> Evaluator::EvaluateInt(const dsl::syntax::Expression& expression, const std::string& what) {
-  return pieces_.context.EvaluateInt(expression, what, arguments_);
+  return pieces_->context.EvaluateInt(expression, what, arguments_);
 }
 
 std::optional<double> Evaluator::EvaluateNumber(const dsl::syntax::Expression& expression, const std::string& what) {
-  return pieces_.context.EvaluateNumber(expression, what, arguments_);
+  return pieces_->context.EvaluateNumber(expression, what, arguments_);
 }
 
 Evaluator::Trained Evaluator::AddTrained(const ir::Op& parameter) {
-  OpWriter& ops = pieces_.ops;
+  OpWriter& ops = pieces_->ops;
   ops.builder().SetPhase(ir::Phase::kUpdate);
   const ir::OpId own = ops.AddValid(ir::OpKind::kParameter, {}, parameter.attributes, parameter.name, Span());
   const ir::OpId gradient = ops.AddValid(
@@ -66,19 +81,19 @@ Evaluator::Trained Evaluator::AddTrained(const ir::Op& parameter) {
 }
 
 bool Evaluator::has_demands() {
-  return !pieces_.pins.pins().empty() || !pieces_.pins.priorities().empty() || !pieces_.regions.regions().empty() ||
-         !pieces_.pins.retentions().empty() || pieces_.pins.has_stages();
+  return !pieces_->pins.pins().empty() || !pieces_->pins.priorities().empty() || !pieces_->regions.regions().empty() ||
+         !pieces_->pins.retentions().empty() || pieces_->pins.has_stages();
 }
 
 Value Evaluator::EvaluateInStep(const dsl::syntax::Expression& expression, const std::map<std::string, Value>& names) {
-  pieces_.optimizing.emplace();
+  pieces_->optimizing.emplace();
   Frame frame;
   frame.scope = arguments_.scope;
   frame.scope.Push();
   for (const auto& [name, value] : names) {
     frame.scope.Define({name, expression.span, BindingKind::kArgument, false, true, value});
   }
-  return pieces_.context.EvaluateStatic(expression, frame);
+  return pieces_->context.EvaluateStatic(expression, frame);
 }
 
 Value Evaluator::Call(const dsl::syntax::Call& call, Span span, const CallWith& with) {
@@ -86,7 +101,9 @@ Value Evaluator::Call(const dsl::syntax::Call& call, Span span, const CallWith& 
   frame.scope = arguments_.scope;
   frame.scope.Push();
   frame.path = with.path;
+  frame.parameters = with.path;
   frame.naming.path = with.path;
+  frame.naming.parameters = with.path;
   // Names with a space are no names of the language, so they hide none.
   const auto argument_for = [&](const std::string& name, const Value& value) {
     const std::string hidden = absl::StrCat("the ", name);
@@ -108,42 +125,43 @@ Value Evaluator::Call(const dsl::syntax::Call& call, Span span, const CallWith& 
     all.arguments.push_back(argument_for(name, value));
     all.arguments.back().name = dsl::syntax::Identifier{span, name};
   }
-  pieces_.optimizing = OptimizedParameter{.name = with.path, .is_local = with.is_local, .step = with.step};
-  return CallFunction(*with.function, {all, span, frame}, pieces_);
+  pieces_->optimizing = OptimizedParameter{.name = with.path, .is_local = with.is_local, .step = with.step};
+  return CallFunction(*with.function, {all, span, frame}, *pieces_);
 }
 
 void Evaluator::AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op) {
-  frontend::AddPin(attribute, op, {op}, pieces_.context.IntsOf(arguments_), pieces_.pins);
+  frontend::AddPin(attribute, op, {op}, pieces_->context.IntsOf(arguments_), pieces_->pins);
 }
 
-void Evaluator::FinishRegions(const ir::ParallelSettings& settings) { pieces_.regions.Finish(settings); }
+void Evaluator::FinishRegions(const ir::ParallelSettings& settings) { pieces_->regions.Finish(settings); }
 
 Expansion Evaluator::Finish() && {
-  std::vector<ir::RetentionPin> retentions = pieces_.pins.retentions().Resolve(pieces_.ops.graph(), pieces_.reporter);
-  return {.graph = std::move(pieces_.ops.builder()).Build(),
-          .pins = pieces_.pins.pins(),
-          .default_pins = pieces_.pins.Defaults(),
-          .priorities = pieces_.pins.priorities(),
-          .regions = pieces_.regions.regions(),
+  std::vector<ir::RetentionPin> retentions =
+      pieces_->pins.retentions().Resolve(pieces_->ops.graph(), pieces_->reporter);
+  return {.graph = std::move(pieces_->ops.builder()).Build(),
+          .pins = pieces_->pins.pins(),
+          .default_pins = pieces_->pins.Defaults(),
+          .priorities = pieces_->pins.priorities(),
+          .regions = pieces_->regions.regions(),
           .retentions = std::move(retentions),
-          .stages = pieces_.pins.Stages(),
-          .inputs = pieces_.sources.inputs(),
-          .parameters = pieces_.sources.parameters(),
-          .npy_places = pieces_.sources.npy_places(),
-          .custom_calls = pieces_.custom_calls.calls(),
-          .rank_places = pieces_.ops.rank_places(),
-          .loss = pieces_.loss_and_metrics.loss_place(),
-          .trainers = pieces_.loss_and_metrics.trainers(),
-          .metrics = pieces_.loss_and_metrics.metrics(),
-          .looks_by_name = pieces_.ops.looks_by_name()};
+          .stages = pieces_->pins.Stages(),
+          .inputs = pieces_->sources.inputs(),
+          .parameters = pieces_->sources.parameters(),
+          .npy_places = pieces_->sources.npy_places(),
+          .custom_calls = pieces_->custom_calls.calls(),
+          .rank_places = pieces_->ops.rank_places(),
+          .loss = pieces_->loss_and_metrics.loss_place(),
+          .trainers = pieces_->loss_and_metrics.trainers(),
+          .metrics = pieces_->loss_and_metrics.metrics(),
+          .looks_by_name = pieces_->ops.looks_by_name()};
 }
 
 Value Evaluator::Evaluate(const dsl::syntax::Expression& expression, Frame& frame) {
-  return EvaluateExpression(expression, frame, pieces_);
+  return EvaluateExpression(expression, frame, *pieces_);
 }
 
 void Evaluator::Run(const std::vector<dsl::syntax::Statement>& body, Frame& frame) {
-  RunStatements(body, frame, pieces_);
+  RunStatements(body, frame, *pieces_);
 }
 
 }  // namespace cleave::frontend

@@ -20,6 +20,7 @@
 #include "frontend/custom_ops/custom_ops.h"
 #include "frontend/evaluate/expansion.h"
 #include "frontend/evaluate/frame/context.h"
+#include "frontend/evaluate/path_numbers.h"
 #include "frontend/evaluate/pieces.h"
 #include "frontend/evaluate/statics/step_formula.h"
 #include "frontend/functions/functions.h"
@@ -35,7 +36,9 @@ class Evaluator : private Interpreter {
  public:
   // Keeps references to all three.
   Evaluator(const FunctionTable& functions, const CustomOps& custom_ops, Reporter& reporter)
-      : pieces_(functions, custom_ops, reporter, *this) {}
+      : functions_(functions), custom_ops_(custom_ops), reporter_(reporter) {
+    Begin();
+  }
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
@@ -78,10 +81,10 @@ class Evaluator : private Interpreter {
     Value step = StepNumber();
   };
   Value Call(const dsl::syntax::Call& call, Span span, const CallWith& with);
-  OpWriter& ops() { return pieces_.ops; }
-  Demands& demands() { return pieces_.demands; }
+  OpWriter& ops() { return pieces_->ops; }
+  Demands& demands() { return pieces_->demands; }
   // Whether anything has been looked at, and whether any pin, region or retention has been written.
-  bool has_looks() const { return !graph().looks.empty() || !pieces_.ops.looks_by_name().empty(); }
+  bool has_looks() const { return !graph().looks.empty() || !pieces_->ops.looks_by_name().empty(); }
   bool has_demands();
 
   // The demand of `pin "name" = …` on `op`, checked against its shape and written down.
@@ -90,15 +93,23 @@ class Evaluator : private Interpreter {
   // Gives regions the settings that they leave to the `parallel` block. Called before pins by name are added.
   void FinishRegions(const ir::ParallelSettings& settings);
 
-  const ir::Graph& graph() const { return pieces_.ops.graph(); }
+  const ir::Graph& graph() const { return pieces_->ops.graph(); }
   Expansion Finish() &&;
 
  private:
   Value Evaluate(const dsl::syntax::Expression& expression, Frame& frame) override;
   void Run(const std::vector<dsl::syntax::Statement>& body, Frame& frame) override;
 
-  Pieces pieces_;
-  Frame arguments_;  // The model's arguments, which settings see too.
+  // Makes all pieces new.
+  void Begin() { pieces_.emplace(functions_, custom_ops_, numbers_, reporter_, static_cast<Interpreter&>(*this)); }
+  void RunOnce(const dsl::syntax::Model& model, const std::vector<std::string>& outputs);
+
+  const FunctionTable& functions_;
+  const CustomOps& custom_ops_;
+  Reporter& reporter_;
+  PathNumbers numbers_;
+  std::optional<Pieces> pieces_;  // Made again where a model is expanded again.
+  Frame arguments_;               // The model's arguments, which settings see too.
 };
 
 }  // namespace cleave::frontend

@@ -30,12 +30,11 @@ Value EvaluateName(const std::string& name, Span span, Frame& frame, Pieces& pie
   if (std::optional<Value> of_ranks = RankName(name, span, pieces.model, context.graph(), context.reporter))
     return *std::move(of_ranks);
   if (name == "step" && pieces.optimizing.has_value()) return pieces.optimizing->step;
+  const Callee callee = pieces.functions.Find(name, frame.function);
+  if (callee.index() != 0) return pieces.layers.Add(name, callee);
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown name `", name, "`")).At(span, "not defined here");
   if (name == "step") {
     error.notes.push_back("the number of the training step is known in an optimizer and in its learning rate");
-  } else if (pieces.functions.Find(name, frame.function).index() != 0) {
-    error = Error(Code::kE0201, absl::StrCat("`", name, "` is a function, not a value"))
-                .At(span, absl::StrCat("call it: `", name, "(…)`"));
   } else if (frame.rests.count(name) > 0) {
     error.notes.push_back(absl::StrCat("`..", name, "` is a list of dimensions; it can only be used in a type"));
   } else if (auto nearest = NearestName(name, frame.scope.Names())) {
@@ -117,6 +116,7 @@ Value EvaluateKind(const dsl::syntax::Expression& expression, Frame& frame, Piec
       [&](const dsl::syntax::Call& call) {
         return EvaluateCall({call, span, frame}, pieces);
       },
+      [&](const dsl::syntax::Layer& layer) { return EvaluateLayer(layer, span, frame, pieces); },
       [&](const dsl::syntax::Index& index) { return EvaluateIndex(index, span, frame, context); },
       [&](const dsl::syntax::Tuple& tuple) { return EvaluateTuple(tuple, frame, context); },
       [&](const dsl::syntax::Map&) {
@@ -128,26 +128,6 @@ Value EvaluateKind(const dsl::syntax::Expression& expression, Frame& frame, Piec
       [&](const dsl::syntax::Attributed& attributed) {
         return EvaluateAttributed(*attributed.operand, attributed.attributes, frame, pieces);
       });
-}
-
-// Reads `#[share("path")]` into the naming of the frame, and takes it away. Its place; nullopt where there is none.
-std::optional<Span> TakeShare(std::vector<dsl::syntax::Attribute>& attributes, Frame& frame, const Context& context) {
-  const auto is_share = [](const dsl::syntax::Attribute& attribute) { return attribute.name.text == "share"; };
-  const auto share = std::find_if(attributes.begin(), attributes.end(), is_share);
-  if (share == attributes.end()) return std::nullopt;
-  const Span span = share->span;
-  const auto* path = share->arguments.size() != 1 || share->arguments[0].name.has_value()
-                         ? nullptr
-                         : std::get_if<dsl::syntax::StringLiteral>(&share->arguments[0].value->kind);
-  if (path == nullptr || std::count_if(attributes.begin(), attributes.end(), is_share) > 1) {
-    context.reporter.Report(Error(Code::kE0303, "`share` takes the path of one other call")
-                                .At(span, "expected a string")
-                                .Help("such as `#[share(\"policy\")]` or `#[share(\"x.0\")]`"));
-  } else {
-    frame.naming.share = JoinPath(frame.path, path->value);
-  }
-  attributes.erase(std::remove_if(attributes.begin(), attributes.end(), is_share), attributes.end());
-  return path == nullptr ? std::nullopt : std::optional(span);
 }
 
 }  // namespace
@@ -166,22 +146,13 @@ Value EvaluateExpression(const dsl::syntax::Expression& expression, Frame& frame
   return value;
 }
 
-Value EvaluateAttributed(const dsl::syntax::Expression& operand, const std::vector<dsl::syntax::Attribute>& given,
+Value EvaluateAttributed(const dsl::syntax::Expression& operand, const std::vector<dsl::syntax::Attribute>& attributes,
                          Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
-  std::vector<dsl::syntax::Attribute> attributes = given;
-  const std::optional<Span> share = TakeShare(attributes, frame, context);
-  const int64_t shared_before = pieces.sources.shared();
   context.ops.ForgetOperation();
   const bool is_region = pieces.regions.Open(attributes, operand, pieces.vmap.is_mapped(), context.IntsOf(frame));
   Value value = context.Evaluate(operand, frame);
   if (is_region) value = pieces.regions.Close(std::move(value), operand, pieces.sources.parameters());
-  frame.naming.share.reset();
-  if (share.has_value() && !value.is_poison() && pieces.sources.shared() == shared_before) {
-    context.reporter.Report(Error(Code::kE0217, "`share` of a call that has no parameters")
-                                .At(*share, "applies to nothing")
-                                .Help("write it before the call of a function with a `param` of its own"));
-  }
   Attach(attributes, context.ops.last_operation(), value, context.IntsOf(frame), pieces.pins);
   return value;
 }

@@ -71,18 +71,39 @@ const dsl::syntax::Parameter* ParameterOf(const dsl::syntax::Argument& argument,
 
 }  // namespace
 
-Value CallFunction(const Function& function, const CallSite& site, Pieces& pieces) {
+bool OwnsParameters(const dsl::syntax::Call& call, const Frame& frame, Pieces& pieces) {
+  const auto owns = [&](const dsl::syntax::Expression& expression) {
+    const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind);
+    if (name == nullptr) return false;
+    const Binding* binding = frame.scope.Find(name->text);
+    if (binding != nullptr && binding->value.is_function()) {
+      const FunctionValue& value = binding->value.as_function();
+      if (value.is_layer) return false;
+      const auto* function = std::get_if<const Function*>(&pieces.layers.callee(value));
+      return function != nullptr && (*function)->owns_parameters;
+    }
+    const bool is_value = binding != nullptr && &expression != &*call.callee;
+    return !is_value && pieces.functions.OwnsParameters(name->text, frame.function);
+  };
+  return owns(*call.callee) || std::any_of(call.arguments.begin(), call.arguments.end(),
+                                           [&](const dsl::syntax::Argument& each) { return owns(*each.value); });
+}
+
+Value CallFunction(const Function& function, const CallSite& site, Pieces& pieces, Layer* layer) {
   const auto& [call, span, frame] = site;
   const Context& context = pieces.context;
   const std::string& name = function.name();
-  Naming inner{.path = frame.naming.path};
-  const std::optional<std::string> share = std::exchange(frame.naming.share, std::nullopt);
-  const auto matched = MatchArguments(SignatureOf(function), call.arguments, span, context.reporter);
+  Naming inner{.path = frame.naming.path, .parameters = frame.naming.parameters};
+  const auto matched = layer == nullptr ? MatchArguments(SignatureOf(function), call.arguments, span, context.reporter)
+                                        : MatchCall(*layer, site, context.reporter);
   ArgumentValues evaluated;
   for (const dsl::syntax::Argument& argument : call.arguments) {
     const dsl::syntax::Parameter* parameter = matched ? ParameterOf(argument, *matched, *function.syntax) : nullptr;
     evaluated[&argument] = parameter != nullptr ? EvaluateArgument(*parameter, *argument.value, frame, context)
                                                 : context.Evaluate(*argument.value, frame);
+  }
+  for (size_t i = 0; layer != nullptr && i < layer->arguments.size(); ++i) {
+    if (layer->arguments[i] != nullptr) evaluated[layer->arguments[i]] = layer->values[i];
   }
   if (!matched || function.broken || pieces.budget.Exhausted(span)) return Value{Poison()};
 
@@ -91,11 +112,9 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
     values.push_back(argument == nullptr ? Value{Poison()} : evaluated[argument]);
     if (argument != nullptr && values.back().is_poison()) return Value{Poison()};
   }
-  if (frame.naming.ordinals && function.owns_parameters) {
-    // Ordinals follow the order in which calls run: arguments before the call that takes them.
-    const std::string component = absl::StrCat(name, "_", frame.naming.next_ordinal[name]++);
-    inner.path = inner.path.empty() ? component : absl::StrCat(inner.path, ".", component);
-  }
+  // Ordinals follow the order in which calls run: arguments before the call that takes them.
+  if (layer == nullptr && frame.naming.ordinals && (function.owns_parameters || OwnsParameters(call, frame, pieces)))
+    frame.naming.AddOrdinal(name, inner);
 
   pieces.regions.Enter(call, inner.path, *matched, evaluated);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -104,10 +123,22 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
 
   Frame callee;
   callee.function = &function;
+  callee.id = pieces.numbers.NewFrame();
+  if (layer == nullptr) {
+    callee.layer = frame.layer;
+    callee.trail = frame.TrailOf(frame.naming);
+    callee.place = pieces.numbers.Within(frame.place, frame.statement);
+  } else {
+    inner.parameters = layer->parameters;
+    const bool again = layer->again || layer->first.has_value();
+    if (!layer->first.has_value()) layer->first = span;
+    callee.layer = LayerCall{.again = again, .first = *layer->first, .made_in = layer->made_in};
+    callee.trail = layer->trail;
+    callee.place = layer->place;
+  }
   callee.path = inner.path;
+  callee.parameters = inner.parameters;
   callee.naming = inner;
-  callee.sharings = frame.sharings;
-  if (share.has_value()) callee.sharings.push_back({.from = inner.path, .to = *share});
   const int first = context.ops.size();
   if (!BindArguments(function, *matched, values, callee, context)) return Value{Poison()};
 

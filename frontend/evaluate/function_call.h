@@ -10,7 +10,11 @@
 
 namespace cleave::frontend {
 
-Value CallFunction(const Function& function, const CallSite& site, Pieces& pieces);
+// `layer`: the one that is called, whose arguments and parameters the call has; null for a call of the function itself.
+Value CallFunction(const Function& function, const CallSite& site, Pieces& pieces, Layer* layer = nullptr);
+
+// Whether a call in the text of `frame` makes parameters: its function has some, or is given one that has.
+bool OwnsParameters(const dsl::syntax::Call& call, const Frame& frame, Pieces& pieces);
 
 // Warns of the unused bindings of a block that has ended.
 void WarnOfUnused(const std::vector<Binding>& bindings, Reporter& reporter);

@@ -4,10 +4,11 @@
 
 namespace cleave::frontend {
 
-Pieces::Pieces(const FunctionTable& functions, const CustomOps& custom_ops, Reporter& reporter,
+Pieces::Pieces(const FunctionTable& functions, const CustomOps& custom_ops, PathNumbers& numbers, Reporter& reporter,
                Interpreter& interpreter)
     : functions(functions),
       custom_ops(custom_ops),
+      numbers(numbers),
       reporter(reporter),
       ops(reporter),
       context{interpreter, ops, reporter, demands},

@@ -10,8 +10,10 @@
 #include "frontend/evaluate/custom_call.h"
 #include "frontend/evaluate/frame/budget.h"
 #include "frontend/evaluate/frame/context.h"
+#include "frontend/evaluate/layers.h"
 #include "frontend/evaluate/loss_and_metrics.h"
 #include "frontend/evaluate/ops/op_writer.h"
+#include "frontend/evaluate/path_numbers.h"
 #include "frontend/evaluate/pins/pin_recorder.h"
 #include "frontend/evaluate/pins/regions.h"
 #include "frontend/evaluate/ranks/manual_model.h"
@@ -26,12 +28,14 @@
 namespace cleave::frontend {
 
 struct Pieces {
-  Pieces(const FunctionTable& functions, const CustomOps& custom_ops, Reporter& reporter, Interpreter& interpreter);
+  Pieces(const FunctionTable& functions, const CustomOps& custom_ops, PathNumbers& numbers, Reporter& reporter,
+         Interpreter& interpreter);
   Pieces(const Pieces&) = delete;
   Pieces& operator=(const Pieces&) = delete;
 
   const FunctionTable& functions;
   const CustomOps& custom_ops;
+  PathNumbers& numbers;  // Of statements whose paths others have.
   Reporter& reporter;
   OpWriter ops;                                       // The graph.
   Demands demands;                                    // Of the numbers that flags change.
@@ -40,6 +44,7 @@ struct Pieces {
   PinRecorder pins;                                   // Pins and priorities.
   Regions regions;                                    // `#[region]`.
   Sources sources;                                    // Inputs and parameters.
+  Layers layers;                                      // Functions and layers that are values.
   LossAndMetrics loss_and_metrics;                    // Loss and metrics.
   Updates updates;                                    // Of states.
   SampleMask mask;                                    // Of metrics.

@@ -72,9 +72,16 @@ void Sources::RunInput(const dsl::syntax::Input& input, const dsl::syntax::State
   frame.scope.Define({input.name.text, input.name.span, BindingKind::kInput, false, false, std::move(value)});
 }
 
-bool Sources::IsFirst(const std::string& path, Span call, Reporter& reporter) {
+bool Sources::IsFirst(const std::string& path, TextTrail trail, Span call, PathNumbers& numbers, Reporter& reporter) {
   const auto [place, inserted] = parameter_places_.try_emplace(path, call);
-  if (inserted) return true;
+  if (inserted) {
+    trails_.emplace(path, std::move(trail));
+    return true;
+  }
+  if (numbers.Collide(trails_.at(path), trail)) {
+    reporter.Mute(true);  // From here on names are not those that the model has in the end.
+    return true;
+  }
   // If two calls make several parameters with the same paths, that is one mistake.
   if (!same_paths_.insert({place->second.begin, call.begin}).second) return false;
   reporter.Report(Error(Code::kE0210, absl::StrCat("two parameters are called `", path, "`"))
@@ -85,36 +92,42 @@ bool Sources::IsFirst(const std::string& path, Span call, Reporter& reporter) {
   return false;
 }
 
-Value Sources::SharedParameter(const dsl::syntax::Param& param, const std::string& own, const std::string& path,
-                               const ir::TensorType& type, const Context& context) {
+Value Sources::SharedParameter(const dsl::syntax::Param& param, const std::string& path, const ir::TensorType& type,
+                               Span first, const Context& context) {
   const std::optional<ir::OpId> found = context.graph().Find(path);
   const ir::Op* const other = found.has_value() ? &context.graph().op(*found) : nullptr;
   const Span call = context.reporter.UserPlace(param.name.span);
-  Diagnostic error = Error(Code::kE0217, absl::StrCat("`", own, "` cannot be the parameter `", path, "`"))
-                         .At(call, "shares parameters");
+  std::string here, there;
   if (other == nullptr || parameters_.count(*found) == 0) {
-    error.notes.push_back("no call before this one has made a parameter of that name");
+    if (context.reporter.has_errors()) return Value{Poison()};  // The first call may have stopped before.
+    here = "needed here";
+    there = "not made by the first call of the layer";
   } else if (other->type != type) {
-    error.notes.push_back(absl::StrCat("it is ", other->type.ToString(), ", and this one ", type.ToString()));
-  } else if (other->attributes.Get(ir::attribute::kTrained) == param.is_state) {
-    error.notes.push_back("one of them is a `state`, and the other a `param`");
+    here = absl::StrCat("here it would be ", type.ToString());
+    there = absl::StrCat("the first call of the layer has made it, ", other->type.ToString());
   } else {
     return Value{TensorValue{*found}};
   }
-  // If a call shares several parameters that it cannot, that is one mistake.
-  if (refused_shares_.insert(call.begin).second) context.reporter.Report(std::move(error));
+  // If a call needs several other parameters, that is one mistake.
+  if (refused_calls_.insert(call.begin).second) {
+    context.reporter.Report(
+        Error(Code::kE0217, absl::StrCat("a call of the layer does not fit its parameter `", path, "`"))
+            .At(call, std::move(here))
+            .At(first, std::move(there))
+            .Help("one more layer, `layer …(…)`, has parameters of its own"));
+  }
   return Value{Poison()};
 }
 
 void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::Statement& statement, Frame& frame,
-                       const ManualModel& model, PinRecorder& pins, const Context& context) {
+                       const ManualModel& model, PathNumbers& numbers, PinRecorder& pins, const Context& context) {
   if (!IsFree(param.name, frame.scope, context.reporter)) return;
   Value value{Poison()};
   const std::optional<ir::TensorType> type = EvaluateTensorType(param.type, frame, context);
   const std::optional<Initialization> initialization = InitializationOf(param, type, frame, context);
-  const std::string path = frame.PathOf(param.name.text);
-  const std::string shared = frame.SharedPathOf(path);
-  if (!frame.sharings.empty()) ++shared_;
+  const std::string path = frame.ParametersOf(param.name.text);
+  const Naming own{
+      .path = path, .parameters = path, .stem = JoinPath(frame.parameters, param.name.text), .is_named = true};
   const Span call = context.reporter.UserPlace(param.name.span);
   std::vector<dsl::syntax::Attribute> attributes = statement.attributes;
   const bool is_local = TakeLocal(attributes, model, context.reporter);
@@ -127,18 +140,25 @@ void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::State
     context.reporter.Report(
         Error(Code::kE0204, absl::StrCat("a ", word, " must be f32"))
             .At(param.type.element.span, absl::StrCat("`", param.name.text, "` is ", type->ToString())));
-  } else if (type && shared != path) {
-    value = SharedParameter(param, path, shared, *type, context);
-  } else if (type && initialization && IsFirst(path, call, context.reporter)) {
-    const ir::OpId id = context.ops.AddValid(ir::OpKind::kParameter, {},
-                                             {{ir::attribute::kShape, type->shape},
-                                              {ir::attribute::kInit, initialization->form},
-                                              {ir::attribute::kFirst, initialization->first},
-                                              {ir::attribute::kSecond, initialization->second},
-                                              {ir::attribute::kFile, initialization->file},
-                                              {ir::attribute::kLocal, is_local},
-                                              {ir::attribute::kTrained, !param.is_state}},
-                                             path, statement.span);
+  } else if (type && frame.layer.has_value() && frame.layer->again) {
+    value = SharedParameter(param, path, *type, frame.layer->first, context);
+  } else if (type && initialization && IsFirst(path, frame.TrailOf(own), call, numbers, context.reporter)) {
+    const auto add = [&] {
+      return context.ops.AddValid(ir::OpKind::kParameter, {},
+                                  {{ir::attribute::kShape, type->shape},
+                                   {ir::attribute::kInit, initialization->form},
+                                   {ir::attribute::kFirst, initialization->first},
+                                   {ir::attribute::kSecond, initialization->second},
+                                   {ir::attribute::kFile, initialization->file},
+                                   {ir::attribute::kLocal, is_local},
+                                   {ir::attribute::kTrained, !param.is_state}},
+                                  path, statement.span);
+    };
+    const auto add_in_layer = [&] {
+      const OpWriter::Inside inside = context.ops.EnterAs(frame.layer->made_in);
+      return add();
+    };
+    const ir::OpId id = frame.layer.has_value() ? add_in_layer() : add();
     parameters_[id] = call;
     if (!initialization->file.empty()) {
       npy_places_[path] = context.reporter.UserPlace(param.initializer.span);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "frontend/evaluate/frame/context.h"
+#include "frontend/evaluate/path_numbers.h"
 #include "frontend/evaluate/pins/pin_recorder.h"
 #include "frontend/evaluate/ranks/manual_model.h"
 #include "frontend/evaluate/statics/step_formula.h"
@@ -29,7 +30,7 @@ class Sources {
   void RunInput(const dsl::syntax::Input& input, const dsl::syntax::Statement& statement, Frame& frame,
                 PinRecorder& pins, const Context& context);
   void RunParam(const dsl::syntax::Param& param, const dsl::syntax::Statement& statement, Frame& frame,
-                const ManualModel& model, PinRecorder& pins, const Context& context);
+                const ManualModel& model, PathNumbers& numbers, PinRecorder& pins, const Context& context);
 
   // `state m: f32[..n] = zeros();` in an optimizer: what it keeps of `parameter`.
   void RunSlot(const dsl::syntax::Param& state, const dsl::syntax::Statement& statement, Frame& frame,
@@ -43,23 +44,22 @@ class Sources {
   const std::map<ir::OpId, Span>& parameters() const { return parameters_; }
   const std::map<std::string, Span>& npy_places() const { return npy_places_; }
 
-  int64_t shared() const { return shared_; }  // How many `param`s of calls that share parameters have been run.
-
  private:
-  // Whether the parameter called `path` that `call` makes is the first of that name.
-  bool IsFirst(const std::string& path, Span call, Reporter& reporter);
+  // Whether the parameter called `path` that `call` makes is the first of that name, or a number will make it so. The
+  // `trail` leads to its statement.
+  bool IsFirst(const std::string& path, TextTrail trail, Span call, PathNumbers& numbers, Reporter& reporter);
 
-  // The parameter called `path`, which an earlier call has made, for the `param` that would be called `own`.
-  Value SharedParameter(const dsl::syntax::Param& param, const std::string& own, const std::string& path,
-                        const ir::TensorType& type, const Context& context);
+  // The parameter called `path`, which the first call of a layer has made.
+  Value SharedParameter(const dsl::syntax::Param& param, const std::string& path, const ir::TensorType& type,
+                        Span first, const Context& context);
 
-  int64_t shared_ = 0;
   std::map<ir::OpId, Span> inputs_;
   std::map<ir::OpId, Span> parameters_;
   std::map<std::string, Span> npy_places_;
   std::map<std::string, Span> parameter_places_;      // By path, where the user declares each.
+  std::map<std::string, TextTrail> trails_;           // By path.
   std::set<std::pair<int32_t, int32_t>> same_paths_;  // Calls that are known to make parameters of one path.
-  std::set<int32_t> refused_shares_;                  // Calls that are known to share what they cannot.
+  std::set<int32_t> refused_calls_;                   // Of layers, that are known to need other parameters.
 };
 
 }  // namespace cleave::frontend

@@ -21,15 +21,24 @@
 namespace cleave::frontend {
 namespace {
 
+// How calls in the expression of a statement called `name` name what they make.
+Naming NamingOf(const std::string& name, const dsl::syntax::Expression& expression, const Frame& frame,
+                Pieces& pieces) {
+  int owners = 0;
+  ForEachCall(expression,
+              [&](const dsl::syntax::Call& call) { owners += OwnsParameters(call, frame, pieces) ? 1 : 0; });
+  // Calls in a statement without a name have only the names of their callees to be told apart by.
+  return {.path = frame.PathOf(name),
+          .parameters = frame.ParametersOf(name),
+          .stem = JoinPath(frame.parameters, name),
+          .is_named = !name.empty(),
+          .ordinals = owners > 1 || (name.empty() && frame.number > 0)};
+}
+
 // Evaluates the expression of a statement; the ops of its calls are named after `name`.
 Value EvaluateNamed(const std::string& name, const dsl::syntax::Expression& expression,
                     const std::vector<dsl::syntax::Attribute>& attributes, Frame& frame, Pieces& pieces) {
-  int owners = 0;
-  ForEachCall(expression, [&](const std::string& callee, Span) {
-    owners += pieces.functions.OwnsParameters(callee, frame.function) ? 1 : 0;
-  });
-  Naming before = std::move(frame.naming);
-  frame.naming = Naming{.path = frame.PathOf(name), .ordinals = owners > 1};
+  Naming before = std::exchange(frame.naming, NamingOf(name, expression, frame, pieces));
   Value value = EvaluateAttributed(expression, attributes, frame, pieces);
   frame.naming = std::move(before);
   return value;
@@ -217,7 +226,11 @@ void RunFor(const dsl::syntax::For& loop, const dsl::syntax::Statement& statemen
     begin = *first;
     end = *last;
   } else {
+    Naming before = frame.naming;
+    frame.naming = NamingOf("", loop.begin, frame, pieces);
+    frame.naming.path = before.path;
     Value tuple = context.demands.Settled(context.Evaluate(loop.begin, frame));
+    frame.naming = std::move(before);
     if (tuple.is_poison()) return;
     if (!tuple.is_tuple()) {
       context.reporter.Report(Error(Code::kE0204, "a loop goes over a range or a tuple")
@@ -344,6 +357,8 @@ void RunMetric(const dsl::syntax::Metric& metric, const dsl::syntax::Statement& 
 
 void RunStatement(const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
+  frame.statement = &statement;
+  frame.number = pieces.numbers.NumberOf(frame.place, &statement);
   const Span span = statement.span;
   const bool takes_attributes = std::holds_alternative<dsl::syntax::Let>(statement.kind) ||
                                 std::holds_alternative<dsl::syntax::Assign>(statement.kind) ||
@@ -365,7 +380,7 @@ void RunStatement(const dsl::syntax::Statement& statement, Frame& frame, Pieces&
       [&](const dsl::syntax::Param& param) {
         if (pieces.optimizing.has_value())
           return pieces.sources.RunSlot(param, statement, frame, *pieces.optimizing, context);
-        pieces.sources.RunParam(param, statement, frame, pieces.model, pieces.pins, context);
+        pieces.sources.RunParam(param, statement, frame, pieces.model, pieces.numbers, pieces.pins, context);
       },
       [&](const dsl::syntax::Let& let) { RunLet(let, statement, frame, pieces); },
       [&](const dsl::syntax::Assign& assign) { RunAssign(assign, statement, frame, pieces); },

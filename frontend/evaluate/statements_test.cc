@@ -240,8 +240,6 @@ TEST(SourcesTest, Parameters) {
   CheckBody("param w: f32[6] = ones; let _y = x * w;", "E0201: `ones` is an initialiser, to be called");
   CheckBody("param w: f32[6] = normal(\"a\"); let _y = x * w;", "E0204: the arguments of `normal` are numbers");
   CheckBody("param w: f32[6] = npy(\"\"); let _y = x * w;", "E0508: the path of `npy` is a string that is not empty");
-  CheckBody("let y = own(x); let _a = y; let mut z = x; z = own(z); z = own(z); let _b = z;",
-            "E0210: two parameters are called `z.w`");
   CheckBody("#[local] param w: f32[6] = ones(); let _y = x * w;", "E0707: `#[local]` outside a manual model");
 }
 

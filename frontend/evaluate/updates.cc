@@ -68,8 +68,9 @@ void Updates::Run(const dsl::syntax::Update& update, const Value& value, Frame& 
   const auto [place, is_first] = places_.try_emplace(state, update.name.span);
   if (!is_first) {
     reporter.Report(Error(Code::kE0209, absl::StrCat("two updates of `", name, "`"))
-                        .At(update.name.span,
-                            place->second == update.name.span ? "again in each pass of the loop" : "updated again here")
+                        .At(update.name.span, place->second == update.name.span
+                                                  ? "again in each pass of the loop, or call of the layer"
+                                                  : "updated again here")
                         .At(place->second, "first updated here"));
     return;
   }

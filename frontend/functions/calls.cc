@@ -23,6 +23,7 @@ void ForEachExpression(const dsl::syntax::Expression& expression, const Expressi
         ForEachExpression(*call.callee, visit);
         ForEachExpressionIn(call.arguments, visit);
       },
+      [&](const dsl::syntax::Layer& layer) { ForEachExpression(*layer.call, visit); },
       [&](const dsl::syntax::Index& index) {
         ForEachExpression(*index.base, visit);
         for (const dsl::syntax::Subscript& subscript : index.subscripts) {
@@ -79,6 +80,24 @@ void ForEachExpression(absl::Span<const dsl::syntax::Statement> body, Parts part
   }
 }
 
+void AddDefined(absl::Span<const dsl::syntax::Statement> body, std::vector<std::string>& names) {
+  for (const dsl::syntax::Statement& statement : body) {
+    Match(
+        statement.kind, [&](const dsl::syntax::Param& param) { names.push_back(param.name.text); },
+        [&](const dsl::syntax::Let& let) {
+          for (const dsl::syntax::Identifier& name : let.names) names.push_back(name.text);
+        },
+        [&](const dsl::syntax::For& loop) {
+          names.push_back(loop.variable.text);
+          AddDefined(loop.body, names);
+        },
+        [&](const dsl::syntax::If& choice) {
+          for (const dsl::syntax::Branch& branch : choice.branches) AddDefined(branch.body, names);
+        },
+        [](const auto&) {});
+  }
+}
+
 // `visit` for the calls among expressions.
 ExpressionVisitor AtCalls(const CallVisitor& visit) {
   return [&visit](const dsl::syntax::Expression& expression) {
@@ -109,12 +128,40 @@ void ForEachCall(const std::vector<dsl::syntax::Statement>& body, const CallVisi
   ForEachExpression(body, Parts::kValues, AtCalls(visit));
 }
 
+void ForEachCall(const dsl::syntax::Expression& expression,
+                 const std::function<void(const dsl::syntax::Call& call)>& visit) {
+  ForEachExpression(expression, [&](const dsl::syntax::Expression& part) {
+    if (const auto* call = std::get_if<dsl::syntax::Call>(&part.kind)) visit(*call);
+  });
+}
+
 void ForEachName(const dsl::syntax::Expression& expression, const NameVisitor& visit) {
   ForEachExpression(expression, AtNames(visit));
 }
 
 void ForEachName(absl::Span<const dsl::syntax::Statement> body, const NameVisitor& visit) {
   ForEachExpression(body, Parts::kAll, AtNames(visit));
+}
+
+std::set<std::string> FreeNames(const dsl::syntax::Function& function) {
+  std::set<std::string> names;
+  std::vector<std::string> defined;
+  const NameVisitor insert = [&](const std::string& name) { names.insert(name); };
+  const NameVisitor define = [&](const std::string& name) { defined.push_back(name); };
+  const ExpressionVisitor use = AtNames(insert);
+  const ExpressionVisitor symbol = AtNames(define);
+  for (const dsl::syntax::Parameter& parameter : function.parameters) {
+    if (parameter.default_value) ForEachExpression(*parameter.default_value, use);
+    defined.push_back(parameter.name.text);
+    if (!parameter.type.dimensions) continue;
+    for (const dsl::syntax::Dimension& dimension : *parameter.type.dimensions) {
+      if (!dimension.is_rest()) ForEachExpression(std::get<dsl::syntax::Expression>(dimension.kind), symbol);
+    }
+  }
+  ForEachExpression(function.body, Parts::kValues, use);
+  AddDefined(function.body, defined);
+  for (const std::string& name : defined) names.erase(name);
+  return names;
 }
 
 std::vector<std::string> DeclaredParameters(const std::vector<dsl::syntax::Statement>& body) {

@@ -154,13 +154,24 @@ std::vector<const Function*> FunctionTable::model_functions() const {
 
 std::vector<Function*> FunctionTable::Callees(const Function& function) {
   std::vector<Function*> callees;
-  ForEachCall(function.syntax->body, [&](const std::string& name, Span) {
+  std::set<std::string> given;  // Functions that are arguments.
+  for (const dsl::syntax::Parameter& parameter : function.syntax->parameters) {
+    if (parameter.type.element.text == "layer") given.insert(parameter.name.text);
+  }
+  const auto add = [&](const std::string& name) {
     // The op of its own name is what a function wraps.
-    if (std::holds_alternative<const ir::OpDefinition*>(Find(name, &function))) return;
+    if (given.count(name) > 0 || std::holds_alternative<const ir::OpDefinition*>(Find(name, &function))) return;
     const Definition* definition = Lookup(name, &function);
     if (definition == nullptr) return;
-    if (Function* const* callee = std::get_if<Function*>(definition)) callees.push_back(*callee);
-  });
+    Function* const* callee = std::get_if<Function*>(definition);
+    if (callee != nullptr && std::find(callees.begin(), callees.end(), *callee) == callees.end())
+      callees.push_back(*callee);
+  };
+  ForEachCall(function.syntax->body, [&](const std::string& name, Span) { add(name); });
+  // Its own name may be a word, such as `sum` of a collective.
+  for (const std::string& name : FreeNames(*function.syntax)) {
+    if (name != function.name()) add(name);
+  }
   return callees;
 }
 
@@ -192,6 +203,7 @@ std::set<const Function*> FunctionTable::CalledFrom(const dsl::syntax::Model& mo
     if (const auto* function = std::get_if<const Function*>(&callee)) reach(*function);
   };
   ForEachCall(model.body, visit);
+  ForEachName(model.body, [&](const std::string& name) { visit(name, Span()); });
   for (const dsl::syntax::Expression& value : settings) ForEachCall(value, visit);
   while (!open.empty()) {
     const Function* function = open.back();

@@ -21,6 +21,7 @@ int Reporter::Line(Span span) const {
 int Reporter::ModelLine(Span span) const { return calls_.empty() ? Line(span) : Line(calls_.front().call); }
 
 void Reporter::Report(Diagnostic diagnostic) {
+  if (is_muted_) return;
   // A place on the command line is shown where the message does not begin with the argument.
   const auto is_argument = [&](const Label& label) {
     return context_.empty() && sources_.IsIn(TextOrigin::kCommandLine, label.span);

@@ -42,6 +42,9 @@ class Reporter {
   int ModelLine(Span span) const;
   int Line(Span span) const;
 
+  // While muted, nothing is reported: what would be is found again later, or is no mistake.
+  void Mute(bool muted) { is_muted_ = muted; }
+
   // Warnings are held back until here, and dropped when there are errors: after a mistake, unused names are expected.
   void Flush();
 
@@ -61,6 +64,7 @@ class Reporter {
   std::set<std::string> said_;
   std::vector<Diagnostic> warnings_;
   bool has_errors_ = false;
+  bool is_muted_ = false;
 };
 
 }  // namespace cleave::frontend

@@ -19,6 +19,8 @@ Binding* Scope::Find(const std::string& name) {
   return nullptr;
 }
 
+const Binding* Scope::Find(const std::string& name) const { return const_cast<Scope*>(this)->Find(name); }
+
 const Binding* Scope::FindInBlock(const std::string& name) const {
   for (const Binding& binding : blocks_.back()) {
     if (binding.name == name) return &binding;

@@ -35,6 +35,7 @@ class Scope {
 
   // Null for an unknown name; the innermost binding wins. Valid until the next change.
   Binding* Find(const std::string& name);
+  const Binding* Find(const std::string& name) const;
   // Looks only in the innermost block.
   const Binding* FindInBlock(const std::string& name) const;
   void Define(Binding binding) { blocks_.back().push_back(std::move(binding)); }

@@ -25,7 +25,11 @@ std::string DescribeType(const Value& value, const ir::Graph& graph) {
       [](const StepValue& value) -> std::string {
         return value.is_condition ? "a bool that depends on the step" : "a float that depends on the step";
       },
-      [](const InitializerValue&) -> std::string { return "an initialiser"; });
+      [](const InitializerValue&) -> std::string { return "an initialiser"; },
+      [](const FunctionValue& function) {
+        return function.is_layer ? absl::StrCat("a layer of `", function.name, "`")
+                                 : absl::StrCat("the function `", function.name, "`");
+      });
 }
 
 std::string ValueText(const Value& value, const ir::Graph& graph) {
@@ -50,7 +54,10 @@ std::string ValueText(const Value& value, const ir::Graph& graph) {
         return value.is_settled() ? FormatDouble(ir::Calculation(value.formula, {})({}))
                                   : ir::ScalarText(value.formula);
       },
-      [](const InitializerValue& initializer) { return absl::StrCat(initializer.name, "(…)"); });
+      [](const InitializerValue& initializer) { return absl::StrCat(initializer.name, "(…)"); },
+      [](const FunctionValue& function) {
+        return function.is_layer ? absl::StrCat("layer ", function.name, "(…)") : function.name;
+      });
 }
 
 bool StepValue::is_settled() const {

@@ -1,6 +1,6 @@
 // The value that an expression of the language has while a model is expanded: a static number, a text, a tensor of the
-// graph; in a manual model also a group of ranks, and a static value that differs between ranks; in an optimizer also a
-// number that the training step decides.
+// graph, a function or a layer; in a manual model also a group of ranks, and a static value that differs between ranks;
+// in an optimizer also a number that the training step decides.
 #ifndef CLEAVE_FRONTEND_VALUE_VALUE_H_
 #define CLEAVE_FRONTEND_VALUE_VALUE_H_
 
@@ -74,9 +74,18 @@ struct InitializerValue {
   bool operator==(const InitializerValue&) const = default;
 };
 
+// A function as a value: `relu` without a call, or `layer dense(8)`. What it does is kept where it was made.
+struct FunctionValue {
+  int id = 0;  // Among the functions, or among the layers, of one expansion.
+  bool is_layer = false;
+  std::string name = {};  // Of the function.
+
+  bool operator==(const FunctionValue&) const = default;
+};
+
 struct Value {
   std::variant<Poison, int64_t, double, bool, std::string, ir::DType, TensorValue, TupleValue, GroupValue, PerRankValue,
-               StepValue, InitializerValue>
+               StepValue, InitializerValue, FunctionValue>
       kind;
 
   bool is_poison() const { return std::holds_alternative<Poison>(kind); }
@@ -87,6 +96,7 @@ struct Value {
   bool is_tuple() const { return std::holds_alternative<TupleValue>(kind); }
   bool is_per_rank() const { return std::holds_alternative<PerRankValue>(kind); }
   bool is_initializer() const { return std::holds_alternative<InitializerValue>(kind); }
+  bool is_function() const { return std::holds_alternative<FunctionValue>(kind); }
   bool is_of_step() const { return std::holds_alternative<StepValue>(kind); }
 
   int64_t as_int() const { return std::get<int64_t>(kind); }
@@ -96,6 +106,7 @@ struct Value {
   const std::vector<Value>& as_tuple() const { return std::get<TupleValue>(kind).elements; }
   const std::vector<Value>& as_per_rank() const { return std::get<PerRankValue>(kind).ranks; }
   const InitializerValue& as_initializer() const { return std::get<InitializerValue>(kind); }
+  const FunctionValue& as_function() const { return std::get<FunctionValue>(kind); }
   const StepValue& as_of_step() const { return std::get<StepValue>(kind); }
 
   bool operator==(const Value&) const = default;

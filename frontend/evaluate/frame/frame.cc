@@ -1,6 +1,5 @@
 #include "frontend/evaluate/frame/frame.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/functions/calls.h"
 
@@ -15,19 +14,24 @@ NameVisitor MarkIn(Scope& scope) {
 
 }  // namespace
 
-std::string Frame::PathOf(const std::string& name) const {
-  std::string result = path;
-  if (!name.empty()) absl::StrAppend(&result, result.empty() ? "" : ".", name);
-  for (int64_t index : loop_indices) absl::StrAppend(&result, result.empty() ? "" : ".", index);
+void Naming::AddOrdinal(const std::string& callee, Naming& to) {
+  const std::string component = absl::StrCat(callee, "_", next_ordinal[callee]++);
+  for (std::string* each : {&to.path, &to.parameters}) absl::StrAppend(each, each->empty() ? "" : ".", component);
+}
+
+TextTrail Frame::TrailOf(const Naming& naming) const {
+  TextTrail result = trail;
+  result.push_back(
+      {.frame = id, .place = place, .statement = statement, .stem = naming.stem, .is_named = naming.is_named});
   return result;
 }
 
-std::string Frame::SharedPathOf(std::string parameter) const {
-  for (auto sharing = sharings.rbegin(); sharing != sharings.rend(); ++sharing) {
-    if (absl::StartsWith(parameter, absl::StrCat(sharing->from, ".")))
-      parameter = sharing->to + parameter.substr(sharing->from.size());
-  }
-  return parameter;
+std::string Frame::Extended(const std::string& base, const std::string& name) const {
+  std::string result = base;
+  if (!name.empty()) absl::StrAppend(&result, result.empty() ? "" : ".", name);
+  if (!name.empty() && number > 0) absl::StrAppend(&result, "_", number);
+  for (int64_t index : loop_indices) absl::StrAppend(&result, result.empty() ? "" : ".", index);
+  return result;
 }
 
 void MarkUsed(const dsl::syntax::Expression& skipped, Scope& scope) { ForEachName(skipped, MarkIn(scope)); }

@@ -124,10 +124,10 @@ OpWriter::Inside OpWriter::EnterPass(int64_t number) {
   return Inside(*this);
 }
 
-OpWriter::Inside OpWriter::EnterOf(ir::OpId value) {
-  const ir::Repetition& own = graph().op(value).repetition;
-  const ir::TextPlace here = trails_.back().repetition.place;
-  Enter({.repetition = {.place = ir::Within(own.place, here), .passes = own.passes}});
+OpWriter::Inside OpWriter::EnterOf(ir::OpId value) { return EnterAs(graph().op(value).repetition); }
+
+OpWriter::Inside OpWriter::EnterAs(const ir::Repetition& there) {
+  Enter({.repetition = {.place = ir::Within(there.place, here().place), .passes = there.passes}});
   return Inside(*this);
 }
 

@@ -125,6 +125,9 @@ class OpWriter {
   Inside EnterPass(int64_t number);
   // What is made here of a value belongs to the passes that made the value.
   Inside EnterOf(ir::OpId value);
+  // The same for what is made here as a part of something that was made there.
+  Inside EnterAs(const ir::Repetition& there);
+  const ir::Repetition& here() const { return trails_.back().repetition; }
   // From now on, outside of all of these, ops are made of a parameter, or of nothing.
   void MakeOf(const ir::Op* parameter);
 

@@ -10,7 +10,7 @@ namespace cleave::frontend {
 void Messages::Send(const CallSite& site, const Context& context) {
   const auto& [call, span, frame] = site;
   const Naming before = frame.naming;
-  frame.naming = Naming{.path = frame.PathOf("")};
+  frame.naming = Naming{.path = frame.PathOf(""), .parameters = frame.ParametersOf("")};
   const auto given = ReadArguments(Primitive::kSend, site, context);
   frame.naming = before;
   if (!given) return;

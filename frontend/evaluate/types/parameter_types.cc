@@ -130,9 +130,10 @@ bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, co
   if (!dtype || !parameter.type.dimensions) {
     // It is reported as a wrong type, whatever the argument is.
     if (dtype) return EvaluateTensorType(parameter.type, callee, context).has_value();
-    context.reporter.Report(Error(Code::kE0201, absl::StrCat("unknown type `", element, "`"))
-                                .At(parameter.type.element.span,
-                                    "expected `int`, `float`, `bool`, `string`, `initializer`, `f32[…]` or `i32[…]`"));
+    context.reporter.Report(
+        Error(Code::kE0201, absl::StrCat("unknown type `", element, "`"))
+            .At(parameter.type.element.span,
+                "expected `int`, `float`, `bool`, `string`, `initializer`, `layer`, `f32[…]` or `i32[…]`"));
     return false;
   }
   if (!value.is_tensor()) {

@@ -48,7 +48,8 @@ std::optional<ir::Shape> EvaluateShape(const dsl::syntax::Type& type, Frame& fra
 }  // namespace
 
 bool IsScalarName(const std::string& name) {
-  return name == "int" || name == "float" || name == "bool" || name == "string" || name == kInitializerType;
+  return name == "int" || name == "float" || name == "bool" || name == "string" || name == kInitializerType ||
+         name == kLayerType;
 }
 
 bool HasScalarType(const std::string& name, const Value& value) {
@@ -59,6 +60,7 @@ bool HasScalarType(const std::string& name, const Value& value) {
     return std::holds_alternative<bool>(first.kind) || (first.is_of_step() && first.as_of_step().is_condition);
   }
   if (name == kInitializerType) return first.is_initializer();
+  if (name == kLayerType) return first.is_function();
   return std::holds_alternative<std::string>(first.kind);
 }
 

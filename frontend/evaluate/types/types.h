@@ -28,6 +28,9 @@ bool CheckType(const dsl::syntax::Type& type, Value& value, Span place, const st
 // The type of an argument that says how a parameter gets its first values.
 inline constexpr char kInitializerType[] = "initializer";
 
+// The type of an argument that is a layer, or a function or op by its name.
+inline constexpr char kLayerType[] = "layer";
+
 // Whether a type of this name is that of a static value; `f32[..n, k]` and the like are those of tensors.
 bool IsScalarName(const std::string& name);
 
