@@ -135,6 +135,9 @@ TEST(ParseTest, CallsIndicesAndTuples) {
   CheckExpression("a || b && c == d || !e", "(|| (|| a (&& b (== c d))) (! e))");
   CheckExpression("!(a && b)", "(! (&& a b))");
   CheckExpression("!-a < b", "(< (! (- a)) b)");
+  CheckExpression("layer dense(8, bias = false)", "(layer (call dense 8 bias: false))");
+  CheckExpression("layer layer()(x)", "(call (layer (call layer)) x)");
+  CheckExpression("layer(x) + layer", "(+ (call layer x) layer)");
   CheckExpression("vmap(f, axes = (0, _))(x, w)", "(call (call vmap f axes: (tuple 0 _)) x w)");
   CheckExpression("x[0]", "(index x 0)");
   CheckExpression("x[.., 0]", "(index x (range .. ..) 0)");
