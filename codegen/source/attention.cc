@@ -8,6 +8,7 @@
 #include "codegen/source/parts.h"
 #include "ir/graph/attributes/keys.h"
 #include "ir/graph/ops/attention.h"
+#include "ir/graph/ops/zigzag.h"
 
 namespace cleave::codegen {
 namespace {
@@ -105,6 +106,15 @@ cpp::Expr BiasOf(Emission& emission, ir::ValueId bias, std::optional<ir::ValueId
   return cpp::Fields(std::move(fields));
 }
 
+// A Zigzag of the rows of the queries.
+cpp::Expr ZigzagOf(Emission& emission, int64_t pairs, const Operand& q) {
+  const int64_t rows = emission.value(q.value).type.shape[static_cast<size_t>(q.rows)];
+  std::vector<cpp::Field> fields = {{"pairs", pairs}, {"chunk", rows / (2 * pairs)}};
+  const cpp::Expr first = emission.sizes.Begin(q.value, q.rows);
+  if (first.number() != 0) fields.push_back({"first", first});
+  return cpp::Fields(std::move(fields));
+}
+
 // An AttentionShape (runtime/kernels), without the fields that keep their default. `step`: one of the ops.
 cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& inputs,
                   std::optional<ir::ValueId> bias_gradient, const std::vector<StridedTensor>& tensors) {
@@ -124,7 +134,11 @@ cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& input
     fields.push_back({"causal", cpp::Bool(true)});
     if (const int64_t window = attributes.Get(ir::attribute::kWindow); window != 0)
       fields.push_back({"window", window});
-    const cpp::Expr first = Difference(sizes.Begin(inputs.q, q.rows), 0, sizes.Begin(inputs.k, k.rows));
+    const int64_t pairs = ir::PairsOf(attributes);
+    if (pairs > 0) fields.push_back({"zigzag", ZigzagOf(emission, pairs, q)});
+    // In zigzag order the place of a query is found without it.
+    const cpp::Expr first =
+        Difference(pairs > 0 ? cpp::Expr(0) : sizes.Begin(inputs.q, q.rows), 0, sizes.Begin(inputs.k, k.rows));
     if (first.number() != 0) fields.push_back({"first_row", first});
   }
   if (!inputs.ranges.empty()) {

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "runtime/kernels/zigzag.h"
 #include "runtime/random/random.h"
 
 namespace cleave::runtime {
@@ -85,6 +86,8 @@ struct AttentionShape {
   bool causal = false;  // j <= first_row + i
   int64_t window = 0;   // first_row + i - j < window; REQUIRES: causal.
   int64_t first_row = 0;
+  // With pairs, for i in both: zigzag.PlaceOf(i). REQUIRES: neither a bias nor dropout.
+  Zigzag zigzag;
   // first[b][i] <= first_column + j < end[b][i] for sample b. Both or none; [batch, rows], where the tensors are.
   const int32_t* first = nullptr;
   const int32_t* end = nullptr;

@@ -30,6 +30,11 @@ void PasteBox(const T* source, const std::vector<int64_t>& size, const std::vect
 template <typename T>
 void Transpose(const T* source, const std::vector<int64_t>& shape, const std::vector<int>& permutation, T* target);
 
+// Rows in zigzag order (runtime/kernels/zigzag.h), or with `inverse` in their own order again: x and y are [outer,
+// rows, inner], `elements` the product of the last two.
+template <typename T>
+void MoveZigzag(const T* x, int64_t outer, int64_t elements, int64_t pairs, bool inverse, T* y);
+
 // y = x where the column is at most the row, both counted in the whole matrix, and `fill` elsewhere; with a `window`
 // other than 0 the row keeps only the last so many of these columns. x: `matrices` times [rows, columns], whose first
 // element is element (first_row, first_column) of the whole matrix. T is float, BFloat16 or Float16.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/device/reals.h"
+#include "runtime/kernels/zigzag.h"
 
 namespace cleave::runtime {
 
@@ -22,6 +23,7 @@ void RunEnds(const int32_t* x, int64_t rows, int64_t length, int32_t* y);
 struct Rotation {
   int axis = 0;                        // The dimension of the positions; not the last.
   int64_t first_position = 0;          // The position of the local tensor's first element along it.
+  Zigzag zigzag;                       // With pairs, the positions of its elements along it.
   const int32_t* positions = nullptr;  // Those of all its elements along it, where they do not follow each other.
   double theta = 10000.0;
   bool inverse = false;

@@ -52,6 +52,9 @@ inline constexpr Attribute<double> kCap{"cap"};         // Between which and its
 inline constexpr Attribute<bool> kRanges{"ranges"};     // The last two inputs say which keys each query sees.
 inline constexpr Attribute<bool> kBiased{"biased"};     // An input before these is added to scores, by distance.
 inline constexpr Attribute<Ints> kHeadsInside{"heads_inside"};
+// In how many pairs of chunks the rows of a sequence lie in zigzag order (ir/graph/ops/zigzag.h); 0: in their own
+// order.
+inline constexpr Attribute<int64_t> kZigzag{"zigzag"};
 
 // Numbers in formulas.
 inline constexpr Attribute<double> kValue{"value"};

@@ -19,6 +19,8 @@
 //
 //   d = p (m dresult v^T - sum_e dresult result)      dv = (m p)^T dresult
 //
+// With `zigzag` the queries lie in that order (zigzag.h), with all that has a number for each of them; keys do not.
+//
 // Sizes: b samples, h heads, r queries, c keys, e elements of a head. A tensor is [b.., h, r, e], or [b.., r, h, e]
 // where the attribute `heads_inside` says so of it; keys and values have c for r. Where they have fewer heads than the
 // queries, each is of a group of them: Ainslie and others, GQA (2023). The names of the factors are these letters; a
@@ -40,6 +42,7 @@
 #include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/random_stream.h"
 #include "ir/graph/ops/rules.h"
+#include "ir/graph/ops/zigzag.h"
 
 namespace cleave::ir {
 namespace {
@@ -138,10 +141,15 @@ std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Part> expected
   if (attributes.Get(attribute::kHeadsInside).size() != 4) {
     return OpError{.code = Code::kE0401, .message = "`heads_inside` of attention has a number for each of 4 tensors"};
   }
+  if (PairsOf(attributes) != 0 && (rate > 0 || attributes.Get(attribute::kBiased))) {
+    return OpError{.code = Code::kE0409,
+                   .message = "queries in zigzag order with dropped weights or a bias by distance"};
+  }
   if (inputs[1].rank() != inputs[0].rank()) return WrongShape(inputs, 1, "as many dimensions as the queries");
   const Sizes sizes(inputs[0].shape, inputs[1].shape, attributes);
   if (sizes.key_heads == 0 || sizes.heads % sizes.key_heads != 0)
     return WrongShape(inputs, 1, absl::StrCat("a number of heads that divides ", sizes.heads));
+  if (auto error = CheckZigzag(attributes, sizes.rows)) return error;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int number = static_cast<int>(i);
     const Part part = PartOf(expected, attributes, i, inputs.size());
@@ -176,14 +184,15 @@ FactorKinds KindsOfGradient(Part part) {
 }
 
 // The factors of all rules here, in this order: b.., h, g, r, c, e, t. Without groups `g` is missing, without a bias
-// the distances `t` are.
+// the distances `t` are; in zigzag order there are three for the rows `r`.
 struct Factors {
   std::vector<FactorList> leading;
-  int h, r, c, e;
+  int h, c, e;
   int t = -1;
   FactorList heads;
+  FactorList rows;
 
-  Factors(Rule& rule, const Sizes& sizes, const FactorKinds& kinds, bool biased) {
+  Factors(Rule& rule, const Sizes& sizes, const FactorKinds& kinds, const Attributes& attributes) {
     for (size_t d = 0; d < sizes.leading.size(); ++d) {
       leading.push_back({AddFactor(rule, absl::StrCat("b", d), sizes.leading[d], kinds.samples)});
     }
@@ -191,27 +200,27 @@ struct Factors {
     heads = {h};
     if (sizes.heads != sizes.key_heads)
       heads.push_back(AddFactor(rule, "g", sizes.heads / sizes.key_heads, kinds.groups));
-    r = AddFactor(rule, "r", sizes.rows, kinds.rows);
+    rows = AddRows(rule, "r", sizes.rows, attributes, kinds.rows);
     c = AddFactor(rule, "c", sizes.columns, kinds.columns);
     e = AddFactor(rule, "e", sizes.head, FactorKind::kWhole);
-    if (!biased) return;
+    if (!attributes.Get(attribute::kBiased)) return;
     t = AddFactor(rule, "t", sizes.Distances(), FactorKind::kWhole);
-    rule.selections = {{.part = r, .whole = t}, {.part = c, .whole = t, .begin = sizes.rows}};
+    rule.selections = {{.part = rows[0], .whole = t}, {.part = c, .whole = t, .begin = sizes.rows}};
   }
 
   std::vector<FactorList> Of(Part part, const Attributes& attributes) const {
     std::vector<FactorList> dimensions = leading;
     if (part == kFirst || part == kEnd) {
-      dimensions.push_back({r});
+      dimensions.push_back(rows);
       return dimensions;
     }
     if (part == kBias) return {heads, {t}};
     if (part == kLogsumexp) {
-      dimensions.insert(dimensions.end(), {heads, {r}});
+      dimensions.insert(dimensions.end(), {heads, rows});
       return dimensions;
     }
     const FactorList own_heads = IsOfKeys(part) ? FactorList{h} : heads;
-    const FactorList own_rows = {IsOfKeys(part) ? c : r};
+    const FactorList own_rows = IsOfKeys(part) ? FactorList{c} : rows;
     const bool inside = HasHeadsInside(attributes, part);
     dimensions.insert(dimensions.end(), {inside ? own_rows : own_heads, inside ? own_heads : own_rows, {e}});
     return dimensions;
@@ -221,8 +230,7 @@ struct Factors {
 Rule RuleFor(Types inputs, absl::Span<const Part> parts, Part output, const FactorKinds& kinds,
              const Attributes& attributes) {
   Rule rule;
-  const Factors factors(rule, Sizes(inputs[0].shape, inputs[1].shape, attributes), kinds,
-                        attributes.Get(attribute::kBiased));
+  const Factors factors(rule, Sizes(inputs[0].shape, inputs[1].shape, attributes), kinds, attributes);
   for (size_t i = 0; i < inputs.size(); ++i)
     rule.inputs.push_back(factors.Of(PartOf(parts, attributes, i, inputs.size()), attributes));
   rule.output = factors.Of(output, attributes);
@@ -246,14 +254,23 @@ Rule GradientRule(Types inputs, const TensorType&, const Attributes& attributes)
   return rule;
 }
 
-// `products`: how many with as many operations as that of queries and keys. Half of the scores are hidden where queries
-// see no keys behind their own, and with a window all but those. Which keys ranges hide is not known.
+// The largest share of its scores that a piece of them has to compute behind a causal mask: a half of all scores, and
+// of pairs of chunks in zigzag order. Of some rows in their own order the last ones see most, of some keys the first
+// ones are seen most: all but half of the square at the end of those rows, or at the beginning of those keys.
+double LargestCausalShare(const Sizes& sizes, const Attributes& attributes) {
+  if (sizes.rows == 0 || sizes.columns == 0 || PairsOf(attributes) > 0) return 0.5;
+  const auto [less, more] = std::minmax(static_cast<double>(sizes.rows), static_cast<double>(sizes.columns));
+  return 1.0 - 0.5 * less / more;
+}
+
+// `products`: how many with as many operations as that of queries and keys. With a window all scores but those in it
+// are hidden. Which keys ranges hide is not known.
 template <int kProducts>
 Flops FlopsOf(Types inputs, const TensorType&, const Attributes& attributes) {
   const Sizes sizes(inputs[0].shape, inputs[1].shape, attributes);
   double share = 1.0;
   if (attributes.Get(attribute::kCausal)) {
-    share = 0.5;
+    share = LargestCausalShare(sizes, attributes);
     const int64_t window = attributes.Get(attribute::kWindow);
     if (window > 0 && sizes.columns > 0)
       share = std::min(share, static_cast<double>(window) / static_cast<double>(sizes.columns));
@@ -306,7 +323,8 @@ class Reference {
         q_(Of(kQuery)),
         k_(Of(kKey)),
         scores_(evaluation.ranges.first(evaluation.ranges.size() - (attributes_.Get(attribute::kBiased) ? 2 : 1))),
-        first_row_(scores_[scores_.size() - 2].begin),
+        order_{PairsOf(attributes_), GlobalRows()},
+        first_row_(RowsOf(FactorsOfRows(), scores_).begin),
         first_column_(scores_[scores_.size() - 1].begin),
         keeping_(evaluation, scores_) {}
 
@@ -363,8 +381,20 @@ class Reference {
   }
 
  private:
+  FactorList FactorsOfRows() const {
+    FactorList factors;
+    const int count = PairsOf(attributes_) > 0 ? 3 : 1;
+    for (int i = count; i > 0; --i) factors.push_back(static_cast<int>(scores_.size()) - 1 - i);
+    return factors;
+  }
+  int64_t GlobalRows() const {
+    int64_t rows = 1;
+    for (const int factor : FactorsOfRows()) rows *= scores_[static_cast<size_t>(factor)].global;
+    return rows;
+  }
+
   bool Sees(const Query& query, int64_t column) const {
-    const int64_t row = first_row_ + query.row;
+    const int64_t row = order_.PlaceOf(first_row_ + query.row);
     if (attributes_.Get(attribute::kCausal) &&
         !IsSeenBehind(row, first_column_ + column, attributes_.Get(attribute::kWindow)))
       return false;
@@ -396,6 +426,7 @@ class Reference {
   const Sizes sizes_;
   const Strided q_, k_;
   const absl::Span<const FactorRange> scores_;  // Of the factors of scores: b.., h, g, r, c.
+  const ZigzagOrder order_;                     // Of the queries.
   const int64_t first_row_, first_column_;
   const Keeping keeping_;
 };
@@ -531,6 +562,7 @@ OpDefinition AttentionOp(std::initializer_list<absl::string_view> inputs, std::s
   definition.signature.push_back(OptionalAttribute(attribute::kRate, 0.0));
   definition.signature.push_back(OptionalAttribute(attribute::kKey, ""));
   definition.signature.push_back(OptionalAttribute(attribute::kHeadsInside, {0, 0, 0, 0}));
+  definition.signature.push_back(ZigzagArgument());
   return definition;
 }
 

@@ -5,6 +5,8 @@
 // head): the pairing of GPT-NeoX and Llama. The gradient turns back. The last dimension is (halves, pairs): it cannot
 // be cut, because the halves, its major factor, cannot.
 //
+// Where the sequence lies in zigzag order (zigzag.h) so do the positions.
+//
 // The op at places has only some positions of a sequence, whose numbers are an input: generation computes one at a
 // time, and each element of the first `batch` dimensions has its own.
 
@@ -17,6 +19,7 @@
 #include "ir/graph/ops/indexing.h"
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/lift.h"
+#include "ir/graph/ops/zigzag.h"
 
 namespace cleave::ir {
 namespace {
@@ -47,12 +50,16 @@ InferResult InferRope(Types inputs, const Attributes& attributes) {
   return inputs[0];
 }
 
-Rule RopeRule(Types inputs, const TensorType&, const Attributes&) {
+Rule RopeRule(Types inputs, const TensorType&, const Attributes& attributes) {
   Rule rule;
-  Shape leading = inputs[0].shape;
-  const int64_t head = leading.back();
-  leading.pop_back();
-  rule.output = AddDimensions(rule, leading);
+  const Shape& shape = inputs[0].shape;
+  const int64_t head = shape.back();
+  const size_t axis = AxisOf(attributes, inputs[0].rank());
+  for (size_t d = 0; d + 1 < shape.size(); ++d) {
+    const std::string name = absl::StrCat("d", d);
+    rule.output.push_back(d == axis ? AddRows(rule, name.c_str(), shape[d], attributes, FactorKind::kParallel)
+                                    : FactorList{AddFactor(rule, name, shape[d])});
+  }
   const int halves = AddFactor(rule, "h", 2, FactorKind::kWhole);
   rule.factors.back().fixed_size = true;
   rule.output.push_back({halves, AddFactor(rule, "p", head / 2, FactorKind::kWhole)});
@@ -92,7 +99,14 @@ void Rotate(const Evaluation& evaluation, PositionOf position_of) {
 
 void EvaluateRope(const Evaluation& evaluation) {
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(evaluation.output.shape.size()));
-  Rotate(evaluation, [&](int64_t i, int64_t) { return static_cast<double>(evaluation.ranges[axis].begin + i); });
+  const int64_t pairs = PairsOf(evaluation.attributes);
+  FactorList rows = {static_cast<int>(axis)};
+  if (pairs > 0) rows = {rows[0], rows[0] + 1, rows[0] + 2};
+  const int64_t first = RowsOf(rows, evaluation.ranges).begin;
+  int64_t whole = 1;
+  for (const int factor : rows) whole *= evaluation.ranges[static_cast<size_t>(factor)].global;
+  const ZigzagOrder order = {pairs, whole};
+  Rotate(evaluation, [&](int64_t i, int64_t) { return static_cast<double>(order.PlaceOf(first + i)); });
 }
 
 // A Rotation of the runtime; `places` are its positions.
@@ -105,8 +119,10 @@ BracedList RotationOf(const CallSite& site, Field places) {
 }
 
 std::vector<KernelCall> RopeCalls(const CallSite& site) {
-  const int axis = static_cast<int>(AxisOf(site.attributes, site.output.rank()));
-  const BracedList rotation = RotationOf(site, {FirstIndex{{kResult, axis}}, "first_position", 0});
+  const LocalDimension rows = {kResult, static_cast<int>(AxisOf(site.attributes, site.output.rank()))};
+  const bool is_zigzag = PairsOf(site.attributes) > 0;
+  const BracedList rotation =
+      RotationOf(site, is_zigzag ? ZigzagField(site, rows) : Field{FirstIndex{rows}, "first_position", 0});
   return {{"Rope", {Pointer{0}, LocalSizes{0}, rotation, Pointer{kResult}}}};
 }
 
@@ -159,7 +175,8 @@ OpDefinition DefineRope() {
                       .signature = {{.name = "x"},
                                     OptionalAttribute(attribute::kTheta, 10000.0),
                                     OptionalAttribute(attribute::kAxis, -2),
-                                    OptionalAttribute(attribute::kInverse, false)},
+                                    OptionalAttribute(attribute::kInverse, false),
+                                    ZigzagArgument()},
                       .summary =
                           "rotary position embedding: pairs (i, i + head/2) of the last dimension, turned by their "
                           "position along `axis`",

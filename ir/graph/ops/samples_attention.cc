@@ -66,7 +66,8 @@ struct Case {
 // With heads inside of rows and outside, in groups and not, with samples and without; with all ways to see keys.
 std::vector<Case> CasesOf(Maker& maker) {
   std::vector<Case> cases;
-  const int64_t rows = maker.Size(), columns = maker.Size(), head = maker.Size(), key_heads = maker.Size();
+  int64_t rows = maker.Size();
+  const int64_t columns = maker.Size(), head = maker.Size(), key_heads = maker.Size();
   const auto add = [&](const Shape& leading, int64_t heads, int64_t of_keys, const Ints& inside,
                        const Attributes& sight) {
     const auto shape = [&](size_t part, int64_t own_heads, int64_t own_rows) {
@@ -103,6 +104,10 @@ std::vector<Case> CasesOf(Maker& maker) {
   add({2}, 2 * key_heads, key_heads, {0, 0, 1, 1}, {{attribute::kBiased, true}, {attribute::kCausal, true}});
   add({1, 2}, 3, 1, {1, 0, 1, 0}, {{attribute::kRanges, true}, {attribute::kBiased, true}});
   add({2}, 2, 2, {1, 1, 1, 1}, {{attribute::kCausal, true}, {attribute::kRanges, true}, {attribute::kCap, 0.8}});
+  rows = 4 * maker.Size();
+  add({2}, 2, 2, {1, 1, 1, 1}, {{attribute::kCausal, true}, {attribute::kZigzag, 2}});
+  add({}, 4, 2, {0, 1, 0, 0}, {{attribute::kCausal, true}, {attribute::kZigzag, 2}, {attribute::kWindow, 3}});
+  add({2}, 2, 1, {1, 0, 1, 1}, {{attribute::kCausal, true}, {attribute::kZigzag, 1}, {attribute::kRanges, true}});
   return cases;
 }
 

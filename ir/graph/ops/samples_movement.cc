@@ -102,6 +102,13 @@ void AddMovementSamples(Forms& forms) {
     maker.Add({{{b, 2 * pairs}}});
     maker.Add({{{a, b, 2 * pairs}}}, {{attribute::kTheta, 50.0}, {attribute::kInverse, true}});
     maker.Add({{{a, b, 2, 2}}}, {{attribute::kTheta, 50.0}, {attribute::kAxis, 1}});
+    maker.Add({{{4 * a, b, 2}}}, {{attribute::kTheta, 50.0}, {attribute::kAxis, 0}, {attribute::kZigzag, 2}});
+  };
+  forms[OpKind::kZigzag] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, 6, b}}}, {{attribute::kAxis, 1}, {attribute::kZigzag, 3}});
+    maker.Add({{{4 * a}, Fill::kLabels}},
+              {{attribute::kAxis, 0}, {attribute::kZigzag, 2}, {attribute::kInverse, true}});
   };
   forms[OpKind::kRopeAt] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), pairs = maker.Size();

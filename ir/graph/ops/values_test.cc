@@ -440,6 +440,15 @@ TEST(ValuesTest, Sources) {
          {OpKind::kStepScalar, {}, {{attribute::kFormula, "loss.kl.weight=0.4"}}, T({}, {0.4}), 0}});
 }
 
+TEST(ValuesTest, Zigzag) {
+  const Tensor x = T({8}, {0, 1, 2, 3, 4, 5, 6, 7});
+  const Tensor in_pairs = T({8}, {0, 1, 6, 7, 2, 3, 4, 5});
+  const Attributes two = {{attribute::kAxis, 0}, {attribute::kZigzag, 2}};
+  Attributes back = two;
+  back.Set(attribute::kInverse, true);
+  Check({{OpKind::kZigzag, {x}, two, in_pairs}, {OpKind::kZigzag, {in_pairs}, back, x}});
+}
+
 // For a head of 4: the second pair turns 100 times slower than the first.
 TEST(ValuesTest, Rope) {
   const double c = std::cos(1.0), s = std::sin(1.0), slow_c = std::cos(0.01), slow_s = std::sin(0.01);

@@ -352,11 +352,11 @@ class AttentionPiece {
     float* dbias;
   };
 
-  // What a query sees without its range. Neither end decreases from row to row.
+  // What a query sees without its range. Neither end decreases from row to row, but in zigzag order.
   Sight SightByPlace(int64_t row) const {
     Sight sight = {0, shape_.columns};
     if (!shape_.causal) return sight;
-    const int64_t end = shape_.first_row + row + 1;
+    const int64_t end = shape_.first_row + shape_.zigzag.PlaceOf(row) + 1;
     if (shape_.window > 0) sight.begin = std::max<int64_t>(0, end - shape_.window);
     sight.end = std::min(sight.end, end);
     return sight;
@@ -371,7 +371,8 @@ class AttentionPiece {
   }
   // From the first key that one of these rows sees to the last; empty where they see none.
   Sight SightOfRows(int64_t row, int64_t rows) const {
-    if (shape_.first == nullptr) return {SightByPlace(row).begin, SightByPlace(row + rows - 1).end};
+    if (shape_.first == nullptr && shape_.zigzag.pairs == 0)
+      return {SightByPlace(row).begin, SightByPlace(row + rows - 1).end};
     Sight all = {shape_.columns, 0};
     for (int64_t i = row; i < row + rows; ++i) {
       const Sight sight = SightOf(i);

@@ -92,7 +92,8 @@ void Rope(ConstReals x, const std::vector<int64_t>& shape, const Rotation& rotat
 #pragma omp for
     for (int64_t n = 0; n < rotation.batch * lines.length; ++n) {
       const int64_t s = n % lines.length, first = n / lines.length * outer;
-      const int64_t place = rotation.positions != nullptr ? rotation.positions[n] : rotation.first_position + s;
+      const int64_t place =
+          rotation.positions != nullptr ? rotation.positions[n] : rotation.first_position + rotation.zigzag.PlaceOf(s);
       const double position = static_cast<double>(place) * (rotation.inverse ? -1.0 : 1.0);
       for (size_t i = 0; i < frequency.size(); ++i) {
         cosine[i] = static_cast<float>(std::cos(position * frequency[i]));

@@ -53,6 +53,7 @@ class Sight {
       : rows_(shape.rows),
         columns_(shape.columns),
         first_row_(shape.first_row),
+        zigzag_(shape.zigzag),
         window_(shape.window),
         causal_(shape.causal),
         first_(shape.first == nullptr ? nullptr : shape.first + batch * shape.rows),
@@ -71,7 +72,7 @@ class Sight {
   // From the first key that one of `count` queries sees to the last. All threads of a warp call it, and get the same.
   __device__ Span OfRows(int64_t row, int count) const {
     const int64_t behind = row + count < rows_ ? row + count : rows_;
-    if (first_ == nullptr) return {ByPlace(row).begin, ByPlace(behind - 1).end};
+    if (first_ == nullptr && zigzag_.pairs == 0) return {ByPlace(row).begin, ByPlace(behind - 1).end};
     Span all = {columns_, 0};
     for (int64_t i = row + threadIdx.x % kWarp; i < behind; i += kWarp) Include(Of(i), all);
 #pragma unroll
@@ -84,6 +85,7 @@ class Sight {
   __device__ Span RowsThatMaySee(int64_t column, int count) const {
     Span all = {0, rows_};
     if (!causal_) return all;
+    if (zigzag_.pairs > 0) return InPairThatMaySee(column);
     if (column > first_row_) all.begin = column - first_row_;
     const int64_t end = column + count - 1 + window_ - first_row_;
     if (window_ > 0 && end < rows_) all.end = end;
@@ -91,10 +93,26 @@ class Sight {
   }
 
  private:
-  // Neither end decreases from row to row.
+  // In zigzag order: the rows of one pair see more from row to row, so the first that sees the key is where they begin.
+  __device__ Span InPairThatMaySee(int64_t column) const {
+    Span all = {0, rows_};
+    const int64_t pair = 2 * zigzag_.chunk;
+    if (zigzag_.first % pair + rows_ > pair) return all;
+    while (all.begin < all.end) {
+      const int64_t middle = (all.begin + all.end) / 2;
+      if (first_row_ + zigzag_.PlaceOf(middle) < column) {
+        all.begin = middle + 1;
+      } else {
+        all.end = middle;
+      }
+    }
+    return {all.begin, rows_};
+  }
+
+  // Neither end decreases from row to row, but in zigzag order.
   __device__ Span ByPlace(int64_t row) const {
     if (!causal_) return {0, columns_};
-    const int64_t end = first_row_ + row + 1;
+    const int64_t end = first_row_ + zigzag_.PlaceOf(row) + 1;
     const bool is_cut = window_ > 0 && end > window_;
     return {is_cut ? end - window_ : 0, end < columns_ ? end : columns_};
   }
@@ -107,6 +125,7 @@ class Sight {
   const int64_t rows_;
   const int64_t columns_;
   const int64_t first_row_;
+  const Zigzag zigzag_;
   const int64_t window_;
   const bool causal_;
   const int32_t* const first_;

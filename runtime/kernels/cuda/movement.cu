@@ -245,6 +245,23 @@ void Transpose(const T* source, const std::vector<int64_t>& shape, const std::ve
 }
 
 template <typename T>
+void MoveZigzag(const T* x, int64_t outer, int64_t elements, int64_t pairs, bool inverse, T* y) {
+  const int64_t chunk = elements / (2 * pairs);
+  if (outer * elements == 0) return;
+  // The first chunks of all pairs lie one behind another, and behind them the second ones, the last first.
+  for (const int64_t slot : {int64_t{0}, int64_t{1}}) {
+    const int64_t own = slot == 0 ? 0 : (2 * pairs - 1) * chunk;
+    const int64_t step = slot == 0 ? chunk : -chunk;
+    const std::vector<int64_t> size = {outer, pairs, chunk};
+    const std::vector<int64_t> in_order = {elements, step, 1};
+    const std::vector<int64_t> in_pairs = {elements, 2 * chunk, 1};
+    const T* const from = x + (inverse ? slot * chunk : own);
+    T* const to = y + (inverse ? own : slot * chunk);
+    CopyWalk(from, Simplified(size, inverse ? in_pairs : in_order, inverse ? in_order : in_pairs), to);
+  }
+}
+
+template <typename T>
 void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
                 int64_t window, float fill, T* y) {
   Mask(x, matrices, rows, columns, first_column, CausalSight{first_row, window}, fill, y);
@@ -264,14 +281,15 @@ void AddToTotal(const Scalar<uint64_t>& step, const float* x, int64_t count, dou
   Launch(AddUpInTesting, ForElements(count), step, x, count, kept, y);
 }
 
-#define CLEAVE_MOVEMENT_OF(T)                                                                \
-  template void Copy(const T*, int64_t, T*);                                                 \
-  template void Fill(T, int64_t, T*);                                                        \
-  template void CopyBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&,  \
-                        const std::vector<int64_t>&, T*);                                    \
-  template void PasteBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&, \
-                         const std::vector<int64_t>&, T*);                                   \
-  template void Transpose(const T*, const std::vector<int64_t>&, const std::vector<int>&, T*);
+#define CLEAVE_MOVEMENT_OF(T)                                                                  \
+  template void Copy(const T*, int64_t, T*);                                                   \
+  template void Fill(T, int64_t, T*);                                                          \
+  template void CopyBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&,    \
+                        const std::vector<int64_t>&, T*);                                      \
+  template void PasteBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&,   \
+                         const std::vector<int64_t>&, T*);                                     \
+  template void Transpose(const T*, const std::vector<int64_t>&, const std::vector<int>&, T*); \
+  template void MoveZigzag(const T*, int64_t, int64_t, int64_t, bool, T*);
 CLEAVE_MOVEMENT_OF(float)
 CLEAVE_MOVEMENT_OF(int32_t)
 CLEAVE_MOVEMENT_OF(int8_t)

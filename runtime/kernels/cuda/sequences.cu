@@ -117,7 +117,7 @@ __global__ void Rotate(ConstReals x, Lines lines, Rotation rotation, int64_t hea
     const int64_t place = row % lines.length;
     const int64_t sample = row / lines.length / (lines.outer / rotation.batch);
     const int64_t position = rotation.positions != nullptr ? rotation.positions[sample * lines.length + place]
-                                                           : rotation.first_position + place;
+                                                           : rotation.first_position + rotation.zigzag.PlaceOf(place);
     const double angle =
         static_cast<double>(position) * pow(rotation.theta, -2.0 * static_cast<double>(i) / static_cast<double>(head));
     const float c = static_cast<float>(cos(angle));

@@ -80,6 +80,7 @@ std::string RefusalOf(const SdpaCall& call) {
   }
   if (!is_aligned) return "its rows do not begin at multiples of 16 bytes";
   if (shape.causal && shape.first_row < 0) return "some queries see no key";
+  if (shape.zigzag.pairs > 0) return "queries lie in zigzag order";
   if (shape.first != nullptr) return "each query has a range of keys";
   if (shape.cap != 0.0f) return "scores are between caps";
   if (shape.bias.values != nullptr) return "scores have a bias by distance";

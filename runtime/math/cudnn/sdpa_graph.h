@@ -35,8 +35,9 @@ struct SdpaCall {
     const auto strides = [](const AttentionStrides& s) { return std::tie(s.batch, s.head, s.row); };
     const auto fields = [&](const AttentionShape& s) {
       return std::make_tuple(s.batch, s.heads, s.key_heads, s.rows, s.columns, s.head, s.scale, s.causal, s.first_row,
-                             s.window, s.cap, s.first != nullptr, strides(s.q), strides(s.k), strides(s.v),
-                             strides(s.out), strides(s.dout), strides(s.dq), strides(s.dk), strides(s.dv));
+                             s.zigzag.pairs, s.window, s.cap, s.first != nullptr, strides(s.q), strides(s.k),
+                             strides(s.v), strides(s.out), strides(s.dout), strides(s.dq), strides(s.dk),
+                             strides(s.dv));
     };
     return type == other.type && part == other.part && fields(shape) == fields(other.shape);
   }
