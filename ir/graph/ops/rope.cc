@@ -193,7 +193,7 @@ OpDefinition DefineRopeAt() {
   OpDefinition definition = DefineRope();
   definition.callable = false;
   definition.signature.insert(definition.signature.begin() + 1, {.name = "places"});
-  definition.signature.push_back(BatchArgument());
+  definition.signature.back() = BatchArgument();  // Not `zigzag`: places are given.
   definition.summary = "rotary position embedding of some places, whose numbers along `axis` are given";
   definition.infer = InferRopeAt;
   definition.rule = RopeAtRule;
