@@ -272,8 +272,9 @@ Flops FlopsOf(Types inputs, const TensorType&, const Attributes& attributes) {
   if (attributes.Get(attribute::kCausal)) {
     share = LargestCausalShare(sizes, attributes);
     const int64_t window = attributes.Get(attribute::kWindow);
-    if (window > 0 && sizes.columns > 0)
-      share = std::min(share, static_cast<double>(window) / static_cast<double>(sizes.columns));
+    // A query sees no more keys than these, and a key is seen by no more queries.
+    const int64_t most = std::max(sizes.rows, sizes.columns);
+    if (window > 0 && most > 0) share = std::min(share, static_cast<double>(window) / static_cast<double>(most));
   }
   return Flops(2.0 * kProducts * share * sizes.scores() * static_cast<double>(sizes.head));
 }
