@@ -47,6 +47,8 @@ InferResult InferRope(Types inputs, const Attributes& attributes) {
                    .message = absl::StrCat("`theta` is ", FormatDouble(theta)),
                    .notes = {"the base of the frequencies is positive and finite"}};
   }
+  const size_t axis = AxisOf(attributes, inputs[0].rank());
+  if (auto error = CheckZigzag(attributes, inputs[0].shape[axis])) return *error;
   return inputs[0];
 }
 

@@ -43,10 +43,15 @@ struct SimulationReport {
 // the first wrong tensor, its op, the rank and the two values.
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Program& program);
 
+struct SimulationOptions {
+  // Rows lie in zigzag order (ir/transforms/zigzag): results must be those of the rows in their own order, too.
+  bool in_zigzag = false;
+};
+
 // The same for the program of a distributed graph. That graph is itself compared with the `graph` from which it was
 // made.
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Distributed& distributed,
-                                                   const Program& program);
+                                                   const Program& program, const SimulationOptions& options = {});
 
 // What was proven of a manual program, for which no single device computes the same.
 struct ManualReport {

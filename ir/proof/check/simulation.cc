@@ -11,6 +11,7 @@
 #include "ir/proof/check/check.h"
 #include "ir/proof/check/compare.h"
 #include "ir/proof/check/original.h"
+#include "ir/proof/check/own_order.h"
 #include "ir/proof/check/short_meshes.h"
 #include "ir/proof/check/shrink.h"
 #include "ir/proof/check/simulation_size.h"
@@ -82,11 +83,13 @@ absl::StatusOr<SimulationReport> SimulateSmall(const Graph& graph, const Program
 }  // namespace
 
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Distributed& distributed,
-                                                   const Program& program) {
-  // Nothing was replaced, so the graphs are the same.
-  if (distributed.graph.ops == graph.ops) return CheckBySimulation(distributed.graph, program);
-  return SimulateSmall(distributed.graph, program,
-                       [&](const Shrunk& shrunk) { return CompareWithOriginal(graph, distributed, shrunk.graph); });
+                                                   const Program& program, const SimulationOptions& options) {
+  // Where nothing was replaced, the graphs are the same.
+  const bool is_replaced = distributed.graph.ops != graph.ops;
+  return SimulateSmall(distributed.graph, program, [&](const Shrunk& shrunk) {
+    if (options.in_zigzag) CLEAVE_RETURN_IF_ERROR(CompareInOwnOrder(shrunk.graph));
+    return is_replaced ? CompareWithOriginal(graph, distributed, shrunk.graph) : absl::OkStatus();
+  });
 }
 
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Program& program) {
