@@ -73,6 +73,7 @@ class ParallelReader {
           reporter_, name, value, settings_.slice_losses,
           {{"auto", ir::SliceLosses::kAuto}, {"none", ir::SliceLosses::kNone}, {"all", ir::SliceLosses::kAll}});
     }
+    if (name == "zigzag") ReadZigzag(value);
     if (name == "recompute") {
       settings_.recompute_span = value.span;
       ReadChoice<ir::Recompute>(
@@ -237,6 +238,22 @@ class ParallelReader {
                  absl::StrCat("this is ", *count));
     } else {
       settings_.micro_batches = *count;
+    }
+  }
+
+  void ReadZigzag(const dsl::syntax::Expression& value) {
+    settings_.zigzag_span = value.span;
+    settings_.zigzag = std::nullopt;
+    const auto* name = std::get_if<dsl::syntax::Name>(&value.kind);
+    if (name != nullptr && name->text == "none") settings_.zigzag = 0;
+    if (IsAuto(value) || settings_.zigzag.has_value()) return;
+    const std::optional<int64_t> pairs = evaluator_.EvaluateInt(value, "`zigzag`");
+    if (!pairs) return;
+    if (*pairs < 1 || *pairs > ir::kMostZigzagPairs) {
+      Impossible(value.span, absl::StrCat("`zigzag` is 1 to ", ir::kMostZigzagPairs, ", `auto` or `none`"),
+                 absl::StrCat("this is ", *pairs));
+    } else {
+      settings_.zigzag = *pairs;
     }
   }
 

@@ -34,7 +34,8 @@ const std::vector<std::string>& ParallelSettingNames() {
                                                            "reduce",
                                                            "stages",
                                                            "pipeline_schedule",
-                                                           "slice_losses"};
+                                                           "slice_losses",
+                                                           "zigzag"};
   return names;
 }
 

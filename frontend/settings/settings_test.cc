@@ -476,6 +476,10 @@ TEST(ParallelTest, ReadsTheOtherWords) {
   EXPECT_EQ(settings("reduce = values;").sums, std::nullopt);
   EXPECT_EQ(settings("row_updates = none;").row_updates, ir::TableRows::kNone);
   EXPECT_EQ(settings("row_updates = all;").row_updates, ir::TableRows::kAll);
+  EXPECT_EQ(settings("").zigzag, std::nullopt);
+  EXPECT_EQ(settings("zigzag = auto;").zigzag, std::nullopt);
+  EXPECT_EQ(settings("zigzag = none;").zigzag, 0);
+  EXPECT_EQ(settings("zigzag = 2 * 2;").zigzag, 4);
   EXPECT_EQ(settings("").recompute, ir::Recompute::kAuto);
   EXPECT_FALSE(settings("").recompute_span.is_somewhere());
   EXPECT_EQ(settings("recompute = auto;").recompute, ir::Recompute::kAuto);
@@ -505,6 +509,8 @@ TEST(ParallelTest, RefusesImpossibleValues) {
   CheckParallel("zero = -1;", "E0508]: `zero` is 0, 1, 2, 3 or `auto`");
   CheckParallel("micro_batches = 0;", "E0508]: `micro_batches` is 1 to 65536 or `auto`");
   CheckParallel("micro_batches = 65537;", "E0508]: `micro_batches` is 1 to 65536 or `auto`");
+  CheckParallel("zigzag = 0;", "E0508]: `zigzag` is 1 to 65536, `auto` or `none`");
+  CheckParallel("zigzag = all;", "E0201]: unknown name `all`");
   CheckParallel("zero = all;", "E0201]: unknown name `all`");
   CheckParallel("memory = 0B;", "E0508]: `memory` must be positive");
   CheckParallel("cost = classic; redistribution_weight = -1;", "E0508]: `redistribution_weight` must be 0 to 1e9");

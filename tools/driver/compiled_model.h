@@ -23,7 +23,8 @@ namespace cleave::tools {
 struct UnderstoodModel {
   FileId file;
   search::Machines machines;  // For which `--cluster` asks.
-  frontend::Module module;    // Forward graph, training, pins.
+  frontend::Module module;    // Forward graph, training, pins of the training graph.
+  ir::Pins forward_pins;      // The same pins, of the forward graph.
   ir::Graph training_graph;   // Where nothing is trained, the forward graph.
 };
 

@@ -18,6 +18,7 @@
 #include "ir/transforms/pool_first/pool_first.h"
 #include "ir/transforms/precision/precision.h"
 #include "ir/transforms/quantize/quantize.h"
+#include "ir/transforms/zigzag/zigzag.h"
 #include "search/knobs/memory/memory.h"
 #include "search/search.h"
 #include "search/slices.h"
@@ -33,6 +34,7 @@
 #include "tools/driver/rank_table_check.h"
 #include "tools/driver/target_check.h"
 #include "tools/driver/watch.h"
+#include "tools/driver/zigzag.h"
 
 namespace cleave::tools {
 namespace {
@@ -69,24 +71,6 @@ struct Planning {
   std::optional<ir::LoweredProgram> program;
 };
 
-std::optional<Planning> MakePlan(const CompileOptions& options, const UnderstoodModel& model, Report& report) {
-  if (!options.plan_file.empty()) {
-    std::optional<PlannedModel> read = ReadPlanFile(options, model, report.diagnostics);
-    if (!read.has_value()) return std::nullopt;
-    return Planning{.planned = *std::move(read), .program = std::nullopt};
-  }
-  const ir::Pins& pins = model.module.pins;
-  std::optional<search::Cluster> cluster = ChooseCluster(options, model.machines, model.module, report.diagnostics);
-  if (!cluster.has_value()) return std::nullopt;
-  search::SearchOptions search = search::OptionsFrom(pins.settings);
-  search.execution = ExecutionOn(options.target, model.module.training);
-  std::optional<search::Found> found =
-      search::SearchWithSlices(model.training_graph, *cluster, pins, search, report.diagnostics);
-  if (!found.has_value()) return std::nullopt;
-  return Planning{.planned = {.cluster = *std::move(cluster), .plan = std::move(found->plan)},
-                  .program = std::move(found->program)};
-}
-
 std::optional<ir::LoweredProgram> Split(const UnderstoodModel& model, Planning& planning,
                                         const search::Execution& execution, Report& report) {
   if (!planning.program.has_value()) {
@@ -102,14 +86,15 @@ std::optional<ir::LoweredProgram> Split(const UnderstoodModel& model, Planning& 
   return std::move(planning.program);
 }
 
-std::optional<Proof> Prove(const UnderstoodModel& model, const ir::LoweredProgram& split, Report& report) {
+std::optional<Proof> Prove(const UnderstoodModel& model, bool in_zigzag, const ir::LoweredProgram& split,
+                           Report& report) {
   if (model.training_graph.is_manual()) {
     const absl::StatusOr<ir::ManualReport> proof = ir::CheckManual(model.training_graph, split.program);
     if (!proof.ok()) return Bug("the manual program (simulated proof)", proof.status().message(), report);
     return *proof;
   }
   const absl::StatusOr<ir::SimulationReport> proof =
-      ir::CheckBySimulation(model.training_graph, split.distributed, split.program);
+      ir::CheckBySimulation(model.training_graph, split.distributed, split.program, {.in_zigzag = in_zigzag});
   if (!proof.ok()) return Bug("partition (simulated proof)", proof.status().message(), report);
   if (proof->too_large.has_value()) {
     const ir::Op& op = split.distributed.graph.op(proof->too_large->op);
@@ -125,6 +110,131 @@ Span PlaceOfLook(const absl::Status& status, FileId file, const SourceSet& sourc
   int number = 0;
   if (!line.has_value() || !absl::SimpleAtoi(std::string(*line), &number) || number < 1) return {};
   return sources.file(file).SpanOfLine(file, number);
+}
+
+// The model with its training graph. The pins of `module` are those of its forward graph.
+std::optional<UnderstoodModel> WithTrainingGraph(const CompileOptions& options, FileId file, search::Machines machines,
+                                                 frontend::Module module, Report& report) {
+  Diagnostics& diagnostics = report.diagnostics;
+  const absl::StatusOr<ir::Graph> training =
+      options.mode == ir::Mode::kTrain ? ir::Differentiate(module.graph, module.updates) : module.graph;
+  if (!training.ok()) {
+    const absl::Status& status = training.status();
+    if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status))
+      return Bug("differentiate", status.message(), report);
+    const std::string message(status.message());
+    diagnostics.Add(absl::IsNotFound(status)
+                        ? Error(Code::kE0611, message).At(PlaceOfLook(status, file, report.sources), "")
+                        : Error(Code::kE0605, message));
+    return std::nullopt;
+  }
+  if (!CheckOffload(module.pins, options.target, diagnostics)) return std::nullopt;
+  CheckPrecision(module, options.target, diagnostics);
+  ir::Lowered lowered = ir::ApplyPrecision(*training, module.training.precision);
+  lowered.graph.sums = module.pins.settings.sums;
+  ir::Pins forward_pins = module.pins;
+  module.pins = ir::MovePins(std::move(module.pins), lowered);
+  if (!WatchValues(options.watch, lowered.graph, diagnostics)) return std::nullopt;
+  for (const std::string& error : ir::VerifyGraph(lowered.graph)) return Bug("the training graph", error, report);
+  return UnderstoodModel{.file = file,
+                         .machines = std::move(machines),
+                         .module = std::move(module),
+                         .forward_pins = std::move(forward_pins),
+                         .training_graph = std::move(lowered.graph)};
+}
+
+// The model with the rows of its sequences in so many pairs. What it says of the model has been said before.
+std::optional<UnderstoodModel> InZigzag(const CompileOptions& options, const UnderstoodModel& model, int64_t pairs,
+                                        Report& report) {
+  frontend::Module module = model.module;
+  module.pins = model.forward_pins;
+  module.graph = ir::WithZigzag(model.module.graph, pairs, module.pins);
+  if (const std::string change = ir::FindOtherChange(model.module.graph, module.graph); !change.empty())
+    return Bug("zigzag", change, report);
+  Report again{.sources = std::move(report.sources), .diagnostics = {}};
+  std::optional<UnderstoodModel> changed =
+      WithTrainingGraph(options, model.file, model.machines, std::move(module), again);
+  report.sources = std::move(again.sources);
+  if (!changed.has_value() && again.bug.empty()) return Bug("zigzag", "the model has no training graph now", report);
+  report.bug = again.bug;
+  return changed;
+}
+
+std::optional<Planning> Search(const CompileOptions& options, const UnderstoodModel& model,
+                               const search::Cluster& cluster, Diagnostics& diagnostics) {
+  const ir::Pins& pins = model.module.pins;
+  search::SearchOptions search = search::OptionsFrom(pins.settings);
+  search.execution = ExecutionOn(options.target, model.module.training);
+  std::optional<search::Found> found =
+      search::SearchWithSlices(model.training_graph, cluster, pins, search, diagnostics);
+  if (!found.has_value()) return std::nullopt;
+  return Planning{.planned = {.cluster = cluster, .plan = std::move(found->plan)},
+                  .program = std::move(found->program)};
+}
+
+// The predicted step, of the plan's program, which is made where there is none; nullopt after a bug.
+std::optional<Seconds> StepOf(const CompileOptions& options, const UnderstoodModel& model, Planning& planning,
+                              Report& report) {
+  const search::Execution execution = ExecutionOn(options.target, model.module.training);
+  const PlannedModel& planned = planning.planned;
+  if (!planning.program.has_value()) {
+    const ir::Graph graph = ir::WithRowUpdates(ir::WithParts(model.training_graph, ir::LossParts(planned.plan)),
+                                               ir::GradientsByRows(planned.plan));
+    absl::StatusOr<ir::LoweredProgram> made = search::ProgramOf(graph, planned.plan, planned.cluster, execution);
+    if (!made.ok()) return Bug("partition", made.status().message(), report);
+    planning.program = *std::move(made);
+  }
+  return search::StepOf(*planning.program, planned.cluster, execution);
+}
+
+// A plan of the model; where that is faster, or asked for, one with rows in zigzag order, for which `model` is changed.
+std::optional<Planning> SearchOrders(const CompileOptions& options, UnderstoodModel& model,
+                                     const search::Cluster& cluster, Report& report) {
+  const std::optional<int64_t> asked = model.module.pins.settings.zigzag;
+  if (asked.value_or(0) > 0 && options.mode == ir::Mode::kTrain) {
+    if (!CheckZigzag(model, report.diagnostics)) return std::nullopt;
+    std::optional<UnderstoodModel> changed = InZigzag(options, model, *asked, report);
+    if (!changed.has_value()) return std::nullopt;
+    model = *std::move(changed);
+    std::optional<Planning> planning = Search(options, model, cluster, report.diagnostics);
+    if (planning.has_value()) TakeZigzag(model.training_graph, *asked, "as asked", planning->planned.plan);
+    return planning;
+  }
+  Diagnostics of_own, of_zigzag;
+  std::optional<Planning> own = Search(options, model, cluster, of_own);
+  const int64_t pairs = own.has_value() ? PairsWorthTrying(model, own->planned.plan) : 0;
+  if (pairs == 0) {
+    report.diagnostics.AddAll(of_own);
+    return own;
+  }
+  std::optional<UnderstoodModel> changed = InZigzag(options, model, pairs, report);
+  if (!changed.has_value()) return std::nullopt;
+  std::optional<Planning> zigzag = Search(options, *changed, cluster, of_zigzag);
+  const std::optional<Seconds> own_step = StepOf(options, model, *own, report);
+  const std::optional<Seconds> zigzag_step =
+      zigzag.has_value() ? StepOf(options, *changed, *zigzag, report) : std::nullopt;
+  if (!own_step.has_value() || !report.bug.empty()) return std::nullopt;
+  const bool takes_zigzag = zigzag_step.has_value() && *zigzag_step < *own_step;
+  report.diagnostics.AddAll(takes_zigzag ? of_zigzag : of_own);
+  if (!takes_zigzag) {
+    KeepOwnOrder(model.training_graph, pairs, WhyOwnOrder(*own_step, zigzag_step), own->planned.plan);
+    return own;
+  }
+  model = *std::move(changed);
+  TakeZigzag(model.training_graph, pairs, InPlaceOf(*zigzag_step, *own_step), zigzag->planned.plan);
+  return zigzag;
+}
+
+std::optional<Planning> MakePlan(const CompileOptions& options, UnderstoodModel& model, Report& report) {
+  if (!options.plan_file.empty()) {
+    std::optional<PlannedModel> read = ReadPlanFile(
+        options, model, [&](int64_t pairs) { return InZigzag(options, model, pairs, report); }, report.diagnostics);
+    if (!read.has_value()) return std::nullopt;
+    return Planning{.planned = *std::move(read), .program = std::nullopt};
+  }
+  std::optional<search::Cluster> cluster = ChooseCluster(options, model.machines, model.module, report.diagnostics);
+  if (!cluster.has_value()) return std::nullopt;
+  return SearchOrders(options, model, *cluster, report);
 }
 
 }  // namespace
@@ -172,28 +282,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (module->training.frozen == ir::DType::kI8) {
     module->graph = ir::Quantize(std::move(module->graph), {.trains = trains}, module->pins);
   }
-  const absl::StatusOr<ir::Graph> training = trains ? ir::Differentiate(module->graph, module->updates) : module->graph;
-  if (!training.ok()) {
-    const absl::Status& status = training.status();
-    if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status))
-      return Bug("differentiate", status.message(), report);
-    const std::string message(status.message());
-    diagnostics.Add(absl::IsNotFound(status)
-                        ? Error(Code::kE0611, message).At(PlaceOfLook(status, file.file, report.sources), "")
-                        : Error(Code::kE0605, message));
-    return std::nullopt;
-  }
-  if (!CheckOffload(module->pins, options.target, diagnostics)) return std::nullopt;
-  CheckPrecision(*module, options.target, diagnostics);
-  ir::Lowered lowered = ir::ApplyPrecision(*training, module->training.precision);
-  lowered.graph.sums = module->pins.settings.sums;
-  module->pins = ir::MovePins(std::move(module->pins), lowered);
-  if (!WatchValues(options.watch, lowered.graph, diagnostics)) return std::nullopt;
-  for (const std::string& error : ir::VerifyGraph(lowered.graph)) return Bug("the training graph", error, report);
-  return UnderstoodModel{.file = file.file,
-                         .machines = *std::move(machines),
-                         .module = *std::move(module),
-                         .training_graph = std::move(lowered.graph)};
+  return WithTrainingGraph(options, file.file, *std::move(machines), *std::move(module), report);
 }
 
 std::optional<CompiledModel> CompileModel(const CompileOptions& options, UnderstoodModel model, Report& report) {
@@ -212,7 +301,7 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   if (MakesSources(options) && !CheckElementLimit(*split, model.file, report.sources, report.diagnostics))
     return std::nullopt;
   std::optional<Proof> proof = NotSimulated();
-  if (MakesCode(options)) proof = Prove(model, *split, report);
+  if (MakesCode(options)) proof = Prove(model, planned.plan.zigzag > 0, *split, report);
   if (!proof.has_value()) return std::nullopt;
   search::StepPrediction predicted = search::PredictStep(*split, planned.cluster, execution);
   return CompiledModel{.model = std::move(model),

@@ -12,6 +12,7 @@
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/graph/sliced_losses/sliced_losses.h"
 #include "ir/program/plan_json/plan_json.h"
+#include "ir/transforms/zigzag/zigzag.h"
 #include "search/model/cluster/presets.h"
 #include "search/model/cluster/resolve.h"
 #include "tools/driver/choose_cluster.h"
@@ -21,10 +22,13 @@ namespace {
 
 constexpr int64_t kMostFileBytes = int64_t{256} << 20;
 
+using ModelInPairs = std::function<std::optional<UnderstoodModel>(int64_t pairs)>;
+
 class PlanFile {
  public:
-  PlanFile(const CompileOptions& options, const UnderstoodModel& model, Diagnostics& diagnostics)
-      : options_(options), model_(model), diagnostics_(diagnostics) {}
+  PlanFile(const CompileOptions& options, UnderstoodModel& model, const ModelInPairs& in_zigzag,
+           Diagnostics& diagnostics)
+      : options_(options), model_(model), in_zigzag_(in_zigzag), diagnostics_(diagnostics) {}
 
   std::optional<PlannedModel> Read() {
     std::optional<ir::Plan> plan = ReadPlan();
@@ -48,6 +52,12 @@ class PlanFile {
       diagnostics_.Add(Error(Code::kE0604, std::string(text.status().message())));
       return std::nullopt;
     }
+    const absl::StatusOr<int64_t> pairs = ir::ZigzagOfPlanJson(*text);
+    if (!pairs.ok()) {
+      diagnostics_.Add(PlanError("does not fit this model").Note(std::string(pairs.status().message())));
+      return std::nullopt;
+    }
+    if (!TakesZigzag(*pairs)) return std::nullopt;
     absl::StatusOr<ir::Plan> plan = ir::ParsePlanJson(*text, model_.training_graph);
     if (!plan.ok()) {
       diagnostics_.Add(PlanError("does not fit this model").Note(std::string(plan.status().message())));
@@ -55,6 +65,26 @@ class PlanFile {
     }
     if (!RowsArePossible(*plan)) return std::nullopt;
     return *std::move(plan);
+  }
+
+  bool TakesZigzag(int64_t pairs) {
+    const std::optional<int64_t>& asked = model_.module.pins.settings.zigzag;
+    if (asked.value_or(pairs) != pairs) {
+      const auto text = [](int64_t count) { return count == 0 ? std::string("none") : absl::StrCat(count); };
+      diagnostics_.Add(
+          PlanError(absl::StrCat("has `zigzag = ", text(pairs), "`, the model `zigzag = ", text(*asked), "`"))
+              .Help(absl::StrCat("`--set zigzag=", text(pairs), "`, or search for a new plan")));
+      return false;
+    }
+    if (pairs == 0) return true;
+    if (const std::optional<std::string> why = ir::WhyNoZigzag(model_.module.graph, pairs); why.has_value()) {
+      diagnostics_.Add(PlanError("does not fit this model").Note(*why));
+      return false;
+    }
+    std::optional<UnderstoodModel> changed = in_zigzag_(pairs);
+    if (!changed.has_value()) return false;
+    model_ = *std::move(changed);
+    return true;
   }
 
   bool RowsArePossible(const ir::Plan& plan) {
@@ -143,15 +173,16 @@ class PlanFile {
   }
 
   const CompileOptions& options_;
-  const UnderstoodModel& model_;
+  UnderstoodModel& model_;
+  const ModelInPairs& in_zigzag_;
   Diagnostics& diagnostics_;
 };
 
 }  // namespace
 
-std::optional<PlannedModel> ReadPlanFile(const CompileOptions& options, const UnderstoodModel& model,
-                                         Diagnostics& diagnostics) {
-  return PlanFile(options, model, diagnostics).Read();
+std::optional<PlannedModel> ReadPlanFile(const CompileOptions& options, UnderstoodModel& model,
+                                         const ModelInPairs& in_zigzag, Diagnostics& diagnostics) {
+  return PlanFile(options, model, in_zigzag, diagnostics).Read();
 }
 
 }  // namespace cleave::tools

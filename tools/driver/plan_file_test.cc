@@ -43,7 +43,8 @@ std::string Outcome(const std::string& path, CompileOptions options, UnderstoodM
   options.plan_file = path;
   Diagnostics diagnostics;
   model.machines = *MachinesAskedFor(options, diagnostics);
-  const std::optional<PlannedModel> planned = ReadPlanFile(options, model, diagnostics);
+  const std::optional<PlannedModel> planned = ReadPlanFile(
+      options, model, [](int64_t) { return std::nullopt; }, diagnostics);
   if (planned.has_value()) return absl::StrCat(planned->cluster.name, " ", planned->cluster.devices());
   const Diagnostic& error = diagnostics.items().at(0);
   std::string text = absl::StrCat(CodeName(error.code), ": ", absl::StrReplaceAll(error.message, {{path, "FILE"}}));

@@ -33,7 +33,8 @@ std::string FirstLine(const CompiledModel& compiled) {
   const Bytes on_host = compiled.split.memory.use.prediction.host;
   return absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
                       plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ", stages,
-                      micro_batches, again > 0 ? absl::StrCat(Plural(again, "op"), " computed again, ") : "",
+                      micro_batches, plan.zigzag > 0 ? absl::StrCat("rows in ", plan.zigzag, " zigzag pairs, ") : "",
+                      again > 0 ? absl::StrCat(Plural(again, "op"), " computed again, ") : "",
                       on_host > Bytes(0) ? absl::StrCat(FormatBytes(on_host), " per rank on the host, ") : "",
                       plan.search.algorithm, ", ", Plural(collectives, "collective"), " and ",
                       FormatBytes(Bytes(static_cast<int64_t>(sent))), " sent per rank and step\n");

@@ -34,6 +34,10 @@ struct PlanFacts {
 // The text ends with a newline. The same arguments give the same bytes.
 std::string PlanJson(const Graph& graph, const Plan& plan, const Program& program, const PlanFacts& facts);
 
+// In how many pairs sequences lie in zigzag order in the graph of the plan in `text`; 0: in their own order. Errors as
+// below.
+absl::StatusOr<int64_t> ZigzagOfPlanJson(absl::string_view text);
+
 // The plan in `text` for `graph`. What follows from the plan (tensors, collectives, predictions, counts) is not read.
 // An InvalidArgument error says where in the file something is wrong: broken JSON, a duplicate key, an unknown field,
 // another model's hash, an op or factor that the graph does not have, a strategy that its rule does not allow.

@@ -36,6 +36,7 @@ Example MakeExample(const Mesh& mesh) {
   example.plan.ops[*example.graph.Find("h1")].retention = Retention::kRecompute;
   example.plan.ops[*example.graph.Find("h1.relu")].retention = Retention::kOffload;
   example.plan.moves_steps = mesh.rank_count() > 1;
+  example.plan.zigzag = mesh.rank_count() > 1 ? mesh.rank_count() : 0;
   const absl::StatusOr<Distributed> distributed = Distribute(example.graph, example.plan);
   EXPECT_TRUE(distributed.ok()) << distributed.status();
   const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
@@ -50,6 +51,7 @@ TEST(PlanJsonTest, ReadsBackWhatItWrote) {
     const absl::StatusOr<Plan> plan = ParsePlanJson(example.json, example.graph);
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(*plan, example.plan);
+    EXPECT_EQ(*ZigzagOfPlanJson(example.json), example.plan.zigzag);
   }
 }
 
@@ -75,6 +77,7 @@ TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
       {"\"zero\": 3", "\"zero\": 4", "search.zero: 0 to 3 expected, found 4"},
       {"\"elsewhere\": -7.0", "\"elsewhere\": \"x\"", "choices.parts.elsewhere: expected a number"},
       {"\"elsewhere\": -7.0", "\"besides\": -7.0", "choices.parts: the field \"elsewhere\" is missing"},
+      {"\"zigzag\": 4", "\"zigzag\": 0", "plan.zigzag: 1 to 65536 expected, found 0"},
       {"\"moves_steps\": true", "\"moves_steps\": 1", "plan.moves_steps: expected true or false"},
       {"\"gather_again\": true", "\"gather_again\": 1", "gather_again: expected true or false"},
       {"\"recompute\": true", "\"recompute\": 1", "recompute: expected true or false"},

@@ -231,10 +231,17 @@ absl::StatusOr<Pipeline> PipelineOf(const Json& json, const Mesh& mesh) {
   return Pipeline{.axis = *axis, .schedule = *parsed};
 }
 
+absl::StatusOr<int64_t> PairsOf(const Json& document) {
+  if (!document.is_object() || !document.contains("zigzag")) return 0;
+  CLEAVE_ASSIGN_OR_RETURN(const int64_t pairs, IntegerAt(document, "zigzag", "plan"));
+  if (pairs >= 1 && pairs <= kMostZigzagPairs) return pairs;
+  return JsonError("plan.zigzag", absl::StrCat("1 to ", kMostZigzagPairs, " expected, found ", pairs));
+}
+
 absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
-  CLEAVE_RETURN_IF_ERROR(
-      CheckFields(document, "plan", {"format", "version", "model", "cluster", "mesh", "search", "ops"},
-                  {"micro_batches", "moves_steps", "pipeline", "tensors", "collectives", "predicted", "warnings"}));
+  CLEAVE_RETURN_IF_ERROR(CheckFields(
+      document, "plan", {"format", "version", "model", "cluster", "mesh", "search", "ops"},
+      {"micro_batches", "zigzag", "moves_steps", "pipeline", "tensors", "collectives", "predicted", "warnings"}));
   CLEAVE_ASSIGN_OR_RETURN(const std::string format, StringAt(document, "format", "plan"));
   if (format != "cleave-plan")
     return JsonError("plan.format", absl::StrCat("expected \"cleave-plan\", found \"", format, "\""));
@@ -259,6 +266,7 @@ absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
                        absl::StrCat("1 to ", kMostMicroBatches, " expected, found ", plan.micro_batches));
     }
   }
+  CLEAVE_ASSIGN_OR_RETURN(plan.zigzag, PairsOf(document));
   if (document.contains("pipeline")) {
     CLEAVE_ASSIGN_OR_RETURN(plan.pipeline, PipelineOf(document.at("pipeline"), plan.mesh));
   }
@@ -286,6 +294,13 @@ absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
 }
 
 }  // namespace
+
+absl::StatusOr<int64_t> ZigzagOfPlanJson(absl::string_view text) {
+  CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
+  absl::StatusOr<int64_t> pairs = PairsOf(document);
+  if (!pairs.ok()) return WithPlace(pairs.status(), text);
+  return pairs;
+}
 
 absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph) {
   CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));

@@ -217,6 +217,7 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
     writer.Field("pipeline", {{"axis", plan.mesh.axis(plan.pipeline->axis).name},
                               {"schedule", Text(PipelineScheduleName(plan.pipeline->schedule))}});
   }
+  if (plan.zigzag > 0) writer.Field("zigzag", plan.zigzag);
   writer.Field("moves_steps", plan.moves_steps);
   writer.Field("search", SearchJson(plan));
   RuleTable rules;

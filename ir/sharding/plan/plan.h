@@ -89,6 +89,7 @@ struct SearchSummary {
 };
 
 inline constexpr int64_t kMostMicroBatches = 65536;
+inline constexpr int64_t kMostZigzagPairs = 65536;
 
 // The stages of a plan that is a pipeline. Strategies and layouts do not use their axis.
 struct Pipeline {
@@ -106,6 +107,9 @@ struct Plan {
   // nothing of it: they hold for each part.
   int64_t micro_batches = 1;
   std::optional<Pipeline> pipeline = {};
+  // In how many pairs of chunks sequences lie in zigzag order (ir/transforms/zigzag) in the training graph; 0: in their
+  // own order.
+  int64_t zigzag = 0;
   // Steps are moved to where they take less memory (ir/program/order/order.h); else they are in the order of the
   // training graph, or that in which least waits (ir/program/order/overlap.h).
   bool moves_steps = false;

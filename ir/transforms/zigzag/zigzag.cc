@@ -362,6 +362,16 @@ bool GainsByZigzag(const Op& op) {
          !op.attributes.Get(attribute::kBiased);
 }
 
+int64_t RowPieces(const Graph& graph, const Plan& plan) {
+  int64_t most = 1;
+  for (const Op& op : graph.ops) {
+    if (!GainsByZigzag(op)) continue;
+    const int rows = RuleOf(graph, op).output[RowDimension(op)].front();
+    most = std::max(most, plan.mesh.Size(plan.ops[op.id].strategy.cuts[static_cast<size_t>(rows)]));
+  }
+  return most;
+}
+
 std::optional<std::string> WhyNoZigzag(const Graph& forward, int64_t pairs) {
   if (forward.is_manual()) return "the model is manual";
   std::optional<std::string> why = "no causal attention sees all keys behind its own, without dropout or a bias";

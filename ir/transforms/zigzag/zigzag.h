@@ -19,12 +19,16 @@
 #include "base/strong_id/strong_id.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/pins/pins.h"
+#include "ir/sharding/plan/plan.h"
 
 namespace cleave::ir {
 
 // Whether the op is causal attention whose queries can lie in zigzag order and, in their own order, see keys of very
 // different numbers: it has no window, drops no weights and has no bias by distance.
 bool GainsByZigzag(const Op& op);
+
+// The most pieces into which the plan cuts the queries of attention that gains; 1 where there is none.
+int64_t RowPieces(const Graph& graph, const Plan& plan);
 
 // Why the rows of no causal attention can lie in that many pairs: a clause. nullopt: some can.
 std::optional<std::string> WhyNoZigzag(const Graph& forward, int64_t pairs);
