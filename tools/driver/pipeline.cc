@@ -202,7 +202,7 @@ std::optional<Planning> SearchOrders(const CompileOptions& options, UnderstoodMo
   }
   Diagnostics of_own, of_zigzag;
   std::optional<Planning> own = Search(options, model, cluster, of_own);
-  const int64_t pairs = own.has_value() ? PairsWorthTrying(model, own->planned.plan) : 0;
+  const int64_t pairs = own.has_value() ? PairsWorthTrying(model, options.target, own->planned.plan) : 0;
   if (pairs == 0) {
     report.diagnostics.AddAll(of_own);
     return own;

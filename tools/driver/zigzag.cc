@@ -26,13 +26,17 @@ bool CheckZigzag(const UnderstoodModel& model, Diagnostics& diagnostics) {
   return false;
 }
 
-int64_t PairsWorthTrying(const UnderstoodModel& model, ir::Plan& plan) {
+int64_t PairsWorthTrying(const UnderstoodModel& model, const std::string& target, ir::Plan& plan) {
   const ir::ParallelSettings& settings = model.module.pins.settings;
   if (settings.zigzag.has_value() || model.module.training.mode != ir::Mode::kTrain) return 0;
   if (settings.objective == ir::Objective::kMemory) return 0;
   const int64_t pairs = ir::RowPieces(model.training_graph, plan);
   if (pairs == 1) return 0;
-  if (const std::optional<std::string> why = ir::WhyNoZigzag(model.module.graph, pairs); why.has_value()) {
+  std::optional<std::string> why = ir::WhyNoZigzag(model.module.graph, pairs);
+  const ir::Precision precision = model.module.training.precision;
+  const bool is_16_bits = precision == ir::Precision::kBf16 || precision == ir::Precision::kF16;
+  if (target == "cuda" && is_16_bits) why = "cuDNN, which is faster than the kernels that know zigzag order, does not";
+  if (why.has_value()) {
     Explain(model.training_graph, absl::StrCat("rows in their own order: ", *why), plan);
     return 0;
   }

@@ -18,9 +18,9 @@ namespace cleave::tools {
 bool CheckZigzag(const UnderstoodModel& model, Diagnostics& diagnostics);
 
 // In how many pairs a second plan may be faster than this one: as many as it cuts queries of causal attention into
-// pieces. 0 where it cuts none, where the model leaves no choice, where memory is the objective, and where rows cannot
-// lie so; the reason of the attention says that.
-int64_t PairsWorthTrying(const UnderstoodModel& model, ir::Plan& plan);
+// pieces. 0 where it cuts none, where the model leaves no choice, where memory is the objective, and, as the reason of
+// the attention says, where rows cannot lie so and where a GPU's library computes attention, which knows no such order.
+int64_t PairsWorthTrying(const UnderstoodModel& model, const std::string& target, ir::Plan& plan);
 
 // Notes in a plan, and in the reasons of causal attention of its graph, in which order rows lie, and why.
 void TakeZigzag(const ir::Graph& graph, int64_t pairs, const std::string& why, ir::Plan& plan);
