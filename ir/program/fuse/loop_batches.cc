@@ -1,3 +1,6 @@
+// Outline: `Describer` writes down what a loop does, so that loops that are alike have equal texts; `Batcher` goes
+// through the stages once, keeps the batches that may take more loops by that text, and says where a loop or a whole
+// batch can run instead.
 #include "ir/program/fuse/loop_batches.h"
 
 #include <algorithm>
