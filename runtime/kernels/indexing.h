@@ -28,7 +28,7 @@ void Gather(const int32_t* x, const int32_t* indices, const RowIndexing& indexin
 void ScatterAdd(ConstReals updates, const int32_t* indices, const RowIndexing& indexing, float* y);
 
 // y is x with row indices[b, i] - first_row of each part [b, o] replaced by updates[b, o, i, :], where x has such a
-// row. y may be x, which is then not copied. x and y are of one type.
+// row; of several updates of a row the last one stays. y may be x, which is then not copied. x and y are of one type.
 void Scatter(ConstReals x, ConstReals updates, const int32_t* indices, const RowIndexing& indexing, Reals y);
 
 // y[i] = indices[i] where that is a number from 0 to rows - 1 which no place before i has, else -1.

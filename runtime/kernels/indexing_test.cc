@@ -92,17 +92,18 @@ TEST(IndexingTest, GathersAndAddsInOrder) {
   }
 }
 
-// Rows that are not there are left out; a result in the place of x keeps the other rows.
+// Rows that are not there are left out, and of several updates of one row the last stays; a result in the place of x
+// keeps the other rows.
 TEST(IndexingTest, ReplacesRows) {
-  const RowIndexing indexing = {.outer = 2, .count = 3, .rows = 4, .inner = 5, .first_row = 2, .batch = 2};
-  const std::vector<float> x = RandomValues(4 * 4 * 5, 1), updates = RandomValues(4 * 3 * 5, 2);
-  const std::vector<int32_t> indices = {3, 9, 5, 2, 0, 4};
+  const RowIndexing indexing = {.outer = 2, .count = 5, .rows = 4, .inner = 5, .first_row = 2, .batch = 2};
+  const std::vector<float> x = RandomValues(4 * 4 * 5, 1), updates = RandomValues(4 * 5 * 5, 2);
+  const std::vector<int32_t> indices = {3, 9, 5, 3, 3, 2, 4, 0, 4, 2};
   std::vector<float> expected = x;
-  for (size_t o = 0; o < 4; ++o) {
-    for (size_t i : {0, 2}) {
-      const size_t row = o * 4 + static_cast<size_t>(indices[o / 2 * 3 + i] - 2);
-      std::copy_n(updates.begin() + static_cast<int64_t>((o * 3 + i) * 5), 5,
-                  expected.begin() + static_cast<int64_t>(row * 5));
+  for (int64_t o = 0; o < 4; ++o) {
+    for (int64_t i = 0; i < 5; ++i) {
+      const int64_t row = indices[static_cast<size_t>(o / 2 * 5 + i)] - 2;
+      if (row < 0 || row >= 4) continue;
+      std::copy_n(updates.begin() + (o * 5 + i) * 5, 5, expected.begin() + (o * 4 + row) * 5);
     }
   }
   const Placed<float> from(x), rows(updates), to(static_cast<int64_t>(x.size()));

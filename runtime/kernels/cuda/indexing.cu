@@ -77,13 +77,27 @@ __global__ void SumBuckets(Buckets buckets, int64_t outer, int64_t inner, ConstR
   }
 }
 
-__global__ void ScatterRows(RowIndexing indexing, ConstReals updates, const int32_t* indices, Reals y) {
+// last[b, r] = 1 + the last i whose update of element b is for its row r; it begins as 0.
+__global__ void FindLast(RowIndexing indexing, const int32_t* indices, int32_t* last) {
+  const int64_t all = indexing.batch * indexing.count;
+  for (int64_t at = FirstElement(); at < all; at += ElementStride()) {
+    const int64_t row = static_cast<int64_t>(indices[at]) - indexing.first_row;
+    if (row < 0 || row >= indexing.rows) continue;
+    atomicMax(&last[at / indexing.count * indexing.rows + row], static_cast<int32_t>(at % indexing.count) + 1);
+  }
+}
+
+// Without `last` no row has two updates.
+__global__ void ScatterRows(RowIndexing indexing, ConstReals updates, const int32_t* indices, const int32_t* last,
+                            Reals y) {
   const int64_t all = indexing.batch * indexing.outer * indexing.count * indexing.inner;
   for (int64_t at = FirstElement(); at < all; at += ElementStride()) {
     const int64_t place = at / indexing.inner;
-    const int32_t* const own = indices + place / indexing.count / indexing.outer * indexing.count;
-    const int64_t row = static_cast<int64_t>(own[place % indexing.count]) - indexing.first_row;
+    const int64_t element = place / indexing.count / indexing.outer;
+    const int64_t i = place % indexing.count;
+    const int64_t row = static_cast<int64_t>(indices[element * indexing.count + i]) - indexing.first_row;
     if (row < 0 || row >= indexing.rows) continue;
+    if (last != nullptr && last[element * indexing.rows + row] != i + 1) continue;
     y.Set((place / indexing.count * indexing.rows + row) * indexing.inner + at % indexing.inner, updates[at]);
   }
 }
@@ -161,7 +175,16 @@ void Gather(const int32_t* x, const int32_t* indices, const RowIndexing& indexin
 void Scatter(ConstReals x, ConstReals updates, const int32_t* indices, const RowIndexing& indexing, Reals y) {
   const int64_t outer = indexing.batch * indexing.outer;
   CopyBytes(x.place(), y.place(), outer * indexing.rows * indexing.inner * SizeOf(x.type()));
-  Launch(ScatterRows, ForElements(outer * indexing.count * indexing.inner), indexing, updates, indices, y);
+  ScratchLayout layout;
+  const int64_t rows = indexing.count > 1 ? indexing.batch * indexing.rows : 0;
+  const int64_t place = layout.Add<int32_t>(rows);
+  const ScratchMemory scratch(layout);
+  int32_t* const last = rows > 0 ? scratch.At<int32_t>(place) : nullptr;
+  if (last != nullptr) {
+    ZeroBytes(last, rows * static_cast<int64_t>(sizeof(int32_t)));
+    Launch(FindLast, ForElements(indexing.batch * indexing.count), indexing, indices, last);
+  }
+  Launch(ScatterRows, ForElements(outer * indexing.count * indexing.inner), indexing, updates, indices, last, y);
 }
 
 void ScatterAdd(ConstReals updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
