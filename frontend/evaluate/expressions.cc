@@ -31,7 +31,10 @@ Value EvaluateName(const std::string& name, Span span, Frame& frame, Pieces& pie
     return *std::move(of_ranks);
   if (name == "step" && pieces.optimizing.has_value()) return pieces.optimizing->step;
   const Callee callee = pieces.functions.Find(name, frame.function);
-  if (callee.index() != 0) return pieces.layers.Add(name, callee);
+  const auto* op = std::get_if<const ir::OpDefinition*>(&callee);
+  const bool is_source = op != nullptr && (*op)->op_class == ir::OpClass::kSource;
+  // `step` is the number of the step, where there is one.
+  if (callee.index() != 0 && !is_source && name != "step") return pieces.layers.Add(name, callee);
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown name `", name, "`")).At(span, "not defined here");
   if (name == "step") {
     error.notes.push_back("the number of the training step is known in an optimizer and in its learning rate");
