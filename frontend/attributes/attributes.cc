@@ -1,6 +1,7 @@
 #include "frontend/attributes/attributes.h"
 
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
@@ -170,6 +171,26 @@ bool IsAboutOne(const std::string& attribute) { return attribute == "shard" || a
 std::optional<Demand> ReadAttribute(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,
                                     Reporter& reporter) {
   return AttributeReader(attribute, evaluate, reporter).Read();
+}
+
+std::optional<dsl::syntax::Attribute> TakeAttribute(const std::string& name,
+                                                    std::vector<dsl::syntax::Attribute>& attributes,
+                                                    Reporter& reporter) {
+  std::optional<dsl::syntax::Attribute> taken;
+  std::vector<dsl::syntax::Attribute> others;
+  for (dsl::syntax::Attribute& attribute : attributes) {
+    if (attribute.name.text != name) {
+      others.push_back(std::move(attribute));
+    } else if (!taken.has_value()) {
+      taken = std::move(attribute);
+    } else {
+      reporter.Report(Error(Code::kE0202, absl::StrCat("`", name, "` is given twice"))
+                          .At(attribute.span, "given again here")
+                          .At(taken->span, "first given here"));
+    }
+  }
+  attributes = std::move(others);
+  return taken;
 }
 
 }  // namespace cleave::frontend

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "dsl/syntax/syntax.h"
 #include "frontend/report/report.h"
@@ -46,6 +47,12 @@ using IntEvaluator =
 // Nullopt after a mistake, which has been reported. A demand that this version does not support is a mistake too.
 std::optional<Demand> ReadAttribute(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,
                                     Reporter& reporter);
+
+// Takes the attribute called `name` away; nullopt where there is none. Reports one that is given twice, of which the
+// first counts.
+std::optional<dsl::syntax::Attribute> TakeAttribute(const std::string& name,
+                                                    std::vector<dsl::syntax::Attribute>& attributes,
+                                                    Reporter& reporter);
 
 }  // namespace cleave::frontend
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "frontend/arguments/arguments.h"
+#include "frontend/attributes/attributes.h"
 #include "frontend/manual/primitives.h"
 #include "ir/graph/roles.h"
 
@@ -161,24 +162,8 @@ bool CheckTotals(const dsl::syntax::Metric& metric, ir::OpId value, const Contex
 }  // namespace
 
 LossTerm TakeLossTerm(std::vector<dsl::syntax::Attribute>& attributes, Frame& frame, const Context& context) {
-  LossTerm term;
-  std::optional<Span> first;
-  for (const dsl::syntax::Attribute& attribute : attributes) {
-    if (attribute.name.text != kTermWord) continue;
-    if (!first.has_value()) {
-      term = ReadLossTerm(attribute, frame, context);
-      first = attribute.span;
-      continue;
-    }
-    context.reporter.Report(Error(Code::kE0202, "`term` is given twice")
-                                .At(attribute.span, "given again here")
-                                .At(*first, "first given here"));
-  }
-  attributes.erase(
-      std::remove_if(attributes.begin(), attributes.end(),
-                     [](const dsl::syntax::Attribute& attribute) { return attribute.name.text == kTermWord; }),
-      attributes.end());
-  return term;
+  const std::optional<dsl::syntax::Attribute> term = TakeAttribute(kTermWord, attributes, context.reporter);
+  return term.has_value() ? ReadLossTerm(*term, frame, context) : LossTerm();
 }
 
 void LossAndMetrics::AddLoss(const dsl::syntax::Loss& loss, const LossTerm& term, const Value& value,

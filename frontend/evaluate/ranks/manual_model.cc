@@ -1,6 +1,7 @@
 #include "frontend/evaluate/ranks/manual_model.h"
 
 #include "absl/strings/str_cat.h"
+#include "frontend/attributes/attributes.h"
 
 namespace cleave::frontend {
 
@@ -34,23 +35,15 @@ void ReportNotManual(const std::string& what, Span span, std::string label, cons
 }
 
 bool TakeLocal(std::vector<dsl::syntax::Attribute>& attributes, const ManualModel& model, Reporter& reporter) {
-  bool local = false;
-  for (auto place = attributes.begin(); place != attributes.end();) {
-    const dsl::syntax::Attribute attribute = *place;
-    if (attribute.name.text != "local") {
-      ++place;
-      continue;
-    }
-    place = attributes.erase(place);
-    local = true;
-    if (!model.attribute)
-      ReportNotManual("`#[local]`", attribute.span, "ranks have parameters of their own in manual models", model,
-                      reporter);
-    if (attribute.has_parentheses) {
-      reporter.Report(Error(Code::kE0303, "`local` takes no arguments").At(attribute.span, "write `#[local]`"));
-    }
+  const std::optional<dsl::syntax::Attribute> local = TakeAttribute("local", attributes, reporter);
+  if (!local.has_value()) return false;
+  if (!model.attribute) {
+    ReportNotManual("`#[local]`", local->span, "ranks have parameters of their own in manual models", model, reporter);
   }
-  return local;
+  if (local->has_parentheses) {
+    reporter.Report(Error(Code::kE0303, "`local` takes no arguments").At(local->span, "write `#[local]`"));
+  }
+  return true;
 }
 
 }  // namespace cleave::frontend
