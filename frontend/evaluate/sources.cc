@@ -1,5 +1,5 @@
-// In this order: what a `param` needs besides its op (the check of its name, its first values), `input`, then `param` in
-// a model: a first one makes an op, in a later call of a layer SharedParameter finds that of the first call. Last is
+// In this order: what a `param` needs besides its op (the check of its name, its first values), `input`, then `param`
+// in a model: a first one makes an op, in a later call of a layer SharedParameter finds that of the first call. Last is
 // `state` in an optimizer.
 #include "frontend/evaluate/sources.h"
 

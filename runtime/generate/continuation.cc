@@ -110,7 +110,7 @@ std::optional<Error> Continuation::Step(int64_t tokens, const TakeToken& take) {
   for (const std::vector<int32_t>* const numbers : {&inputs.tokens, &inputs.places}) {
     message.append(reinterpret_cast<const char*>(numbers->data()), numbers->size() * sizeof(int32_t));
   }
-  FromFirst(request_.comm, message);
+  Say(message);
   Compute(inputs);
   ++steps_;
   for (size_t i = 0; i < slots_.size(); ++i) {
@@ -129,12 +129,12 @@ std::optional<Error> Continuation::Step(int64_t tokens, const TakeToken& take) {
   return error;
 }
 
-void Continuation::Wait() { FromFirst(request_.comm, {kWait}); }
-void Continuation::End() { FromFirst(request_.comm, {kEnd}); }
+void Continuation::Wait() { Say({kWait}); }
+void Continuation::End() { Say({kEnd}); }
 
 void Continuation::Follow() {
   for (;;) {
-    const std::string said = FromFirst(request_.comm, "");
+    const std::string said = Say("");
     if (said[0] == kEnd) return;
     if (said[0] == kWait) {
       // Who waits for others in MPI keeps a core busy.
@@ -152,6 +152,13 @@ void Continuation::Follow() {
     }
     Compute(inputs);
   }
+}
+
+std::string Continuation::Say(const std::string& message) {
+  request_.watch.Start("the next step", 0);
+  std::string said = FromFirst(request_.comm, message);
+  request_.watch.Finish();
+  return said;
 }
 
 // The rank's pieces of the inputs, and the step. Logits that nobody draws from are not collected.

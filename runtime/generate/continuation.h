@@ -101,6 +101,8 @@ class Continuation {
 
   Window WindowOf(const Slot& slot) const;
   StepInputs InputsOf(const std::vector<Window>& windows) const;
+  // What the first rank says to all.
+  std::string Say(const std::string& message);
   void Compute(const StepInputs& inputs);
   std::optional<Error> Draw(const std::vector<Window>& windows, int64_t tokens, const TakeToken& take);
 

@@ -205,7 +205,7 @@ TEST(VmapTest, RowsOfEachTable) {
 
 TEST(VmapTest, ALossWithAMask) {
   ExpectSame("loss reduce_sum(vmap(f)(x, sin(x), x[.., 0..6]));", "loss reduce_sum(square(x - sin(x)) * x) / 6.0;",
-             "fn f(x: f32[k], y: f32[k], m: f32[k]) -> f32[] { return mse(x, y, mask = m); }\n");
+             "fn f(x: f32[k], y: f32[k], m: f32[k]) -> f32[] { return mse(x, y, sample_weight = m); }\n");
 }
 
 // The model maps over `count` elements what would otherwise be made for each of them.

@@ -30,7 +30,7 @@ class AsFloat {
   AsFloat(const float* values, int64_t) : values_(const_cast<float*>(values)) {}
   template <typename Narrow>
   AsFloat(const Narrow* values, int64_t count)
-      : values_(reinterpret_cast<float*>(memory_.AtLeast(count * static_cast<int64_t>(sizeof(float))))) {
+      : memory_(), values_(reinterpret_cast<float*>(memory_.AtLeast(count * static_cast<int64_t>(sizeof(float))))) {
     Launch(Widen<Narrow>, ForElements(count), count, values, values_);
   }
 
