@@ -1,8 +1,9 @@
 // A driver for the targets of this folder without libFuzzer: runs a target over files and over random changes of them.
 //
-//   model_text [--corpus FILES] [--words WORDS] [--mutations N] [--seed N] [FILE…]
+//   model_text [--corpus FILES] [--words WORDS] [--most N] [--mutations N] [--seed N] [FILE…]
 //
-// FILES names files, one a line; WORDS is a dictionary as libFuzzer reads it. The runs happen in a process of their
+// FILES names files, one a line, of which at most N run as they are, chosen by the seed; WORDS is a dictionary as
+// libFuzzer reads it. The runs happen in a process of their
 // own. When that ends early, whatever the reason, the input of the last run is kept in a file. Exit code: 0 when all
 // runs ended well, 1 when one did not, 2 for a wrong command line.
 #include <fcntl.h>
@@ -12,11 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -36,8 +40,15 @@ constexpr rlim_t kMostAddresses = rlim_t{3} << 30;  // 2 GB of memory, and what 
 struct Options {
   std::vector<std::string> files;
   std::vector<std::string> words;
+  uint64_t most = UINT64_MAX;
   uint64_t mutations = 0;
   uint64_t seed = 1;
+
+  uint64_t* NumberOf(const std::string& option) {
+    if (option == "--most") return &most;
+    if (option == "--mutations") return &mutations;
+    return option == "--seed" ? &seed : nullptr;
+  }
 };
 
 // The input of the run that goes on, where the parent process can read it.
@@ -65,8 +76,8 @@ std::optional<Options> ReadOptions(const std::vector<std::string>& arguments) {
     }
     const std::string option = arguments[i++];
     const std::string value = i < arguments.size() ? arguments[i] : "";
-    if (option == "--mutations" || option == "--seed") {
-      (option == "--seed" ? options.seed : options.mutations) = std::strtoull(value.c_str(), nullptr, 10);
+    if (uint64_t* const number = options.NumberOf(option); number != nullptr) {
+      *number = std::strtoull(value.c_str(), nullptr, 10);
       continue;
     }
     const std::optional<std::string> text = Read(value);
@@ -103,8 +114,10 @@ void Run(const std::string& input, Shared& shared) {
   const rlimit limit = {kMostAddresses, kMostAddresses};
   setrlimit(RLIMIT_AS, &limit);
 #endif
-  for (const std::string& input : corpus) Run(input, shared);
   std::mt19937_64 random(options.seed);
+  std::vector<std::string> chosen;
+  std::sample(corpus.begin(), corpus.end(), std::back_inserter(chosen), options.most, random);
+  for (const std::string& input : chosen) Run(input, shared);
   for (uint64_t i = 0; i < options.mutations; ++i) Run(Mutated(corpus, options.words, random), shared);
   alarm(0);
   shared.size = SIZE_MAX;
@@ -140,7 +153,8 @@ int Main(const std::string& program, const Options& options) {
   waitpid(child, &status, 0);
   const std::string target = std::filesystem::path(program).filename().string();
   if (status == 0 && shared.size == SIZE_MAX) {
-    std::cout << target << ": " << shared.run << " runs, " << corpus.size() << " of them files\n";
+    std::cout << target << ": " << shared.run << " runs, " << std::min(options.most, uint64_t{corpus.size()})
+              << " of them files\n";
     return 0;
   }
   const char* const outputs = std::getenv("TEST_UNDECLARED_OUTPUTS_DIR");
