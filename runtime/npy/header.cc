@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cinttypes>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -130,12 +131,41 @@ std::optional<Fields> ParseFields(const std::string& text) {
   return complete && cursor.AtEnd() ? std::optional<Fields>(fields) : std::nullopt;
 }
 
+struct TypeRow {
+  NpyType type;
+  const char* descr;  // Of a byte the order is not given.
+  const char* name;   // In NumPy.
+  int64_t bytes;
+};
+
+constexpr TypeRow kTypes[] = {
+    {NpyType::kFloat16, "<f2", "float16", 2}, {NpyType::kFloat32, "<f4", "float32", 4},
+    {NpyType::kFloat64, "<f8", "float64", 8}, {NpyType::kBool, "|b1", "bool", 1},
+    {NpyType::kInt8, "|i1", "int8", 1},       {NpyType::kUint8, "|u1", "uint8", 1},
+    {NpyType::kInt16, "<i2", "int16", 2},     {NpyType::kUint16, "<u2", "uint16", 2},
+    {NpyType::kInt32, "<i4", "int32", 4},     {NpyType::kUint32, "<u4", "uint32", 4},
+    {NpyType::kInt64, "<i8", "int64", 8},
+};
+
+const TypeRow& RowOf(NpyType type) {
+  return *std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& row) { return row.type == type; });
+}
+
 std::optional<NpyType> TypeOf(const std::string& descr) {
-  if (descr == "<f4") return NpyType::kFloat32;
-  if (descr == "<f8") return NpyType::kFloat64;
-  if (descr == "<i4") return NpyType::kInt32;
-  if (descr == "<i8") return NpyType::kInt64;
+  for (const TypeRow& row : kTypes) {
+    if (descr == row.descr) return row.type;
+  }
   return std::nullopt;
+}
+
+// "`<f2`, `<f4` ... and `<i8`"
+std::string TypesText() {
+  std::string text;
+  for (const TypeRow& row : kTypes) {
+    const char* const before = text.empty() ? "" : &row == std::end(kTypes) - 1 ? " and " : ", ";
+    text += before + ("`" + std::string(row.descr) + "`");
+  }
+  return text;
 }
 
 // The printable characters of a header, which may hold anything, cut to what fits a line.
@@ -183,8 +213,8 @@ Result<NpyHeader> ParseNpyHeader(const std::string& path, const std::string& tex
   }
   const std::optional<NpyType> type = TypeOf(*fields->descr);
   if (!type.has_value()) {
-    return NpyError(Format("`%s` holds values of type `%s`; `<f4`, `<f8`, `<i4` and `<i8` can be read", path.c_str(),
-                           Excerpt(*fields->descr).c_str()));
+    return NpyError(Format("`%s` holds values of type `%s`; %s can be read", path.c_str(),
+                           Excerpt(*fields->descr).c_str(), TypesText().c_str()));
   }
   if (*fields->fortran_order && fields->shape->size() > 1) {
     return NpyError(
@@ -195,31 +225,9 @@ Result<NpyHeader> ParseNpyHeader(const std::string& path, const std::string& tex
   return NpyHeader{*type, *fields->shape, 0};
 }
 
-int64_t NpyValueBytes(NpyType type) {
-  switch (type) {
-    case NpyType::kFloat32:
-    case NpyType::kInt32:
-      return 4;
-    case NpyType::kFloat64:
-    case NpyType::kInt64:
-      return 8;
-  }
-  return 0;
-}
+int64_t NpyValueBytes(NpyType type) { return RowOf(type).bytes; }
 
-const char* NpyTypeName(NpyType type) {
-  switch (type) {
-    case NpyType::kFloat32:
-      return "float32";
-    case NpyType::kFloat64:
-      return "float64";
-    case NpyType::kInt32:
-      return "int32";
-    case NpyType::kInt64:
-      return "int64";
-  }
-  return "";
-}
+const char* NpyTypeName(NpyType type) { return RowOf(type).name; }
 
 std::string NpyShapeText(const std::vector<int64_t>& shape) {
   if (shape.empty()) return "scalar";

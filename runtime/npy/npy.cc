@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/device/float16.h"
 #include "runtime/npy/header.h"
 
 namespace cleave::runtime {
@@ -16,38 +17,76 @@ namespace {
 // The number of values that are converted at a time.
 constexpr int64_t kChunk = 8192;
 
+// A bool as it lies in a file: a byte, which must be 0 or 1.
+enum class Bool : uint8_t {};
+
 // Whether `value` of a file can be held by To.
 bool Fits(double value, float) { return !std::isfinite(value) || std::abs(value) <= std::numeric_limits<float>::max(); }
 bool Fits(int64_t value, int32_t) { return value >= INT32_MIN && value <= INT32_MAX; }
+bool Fits(Bool value, int32_t) { return static_cast<uint8_t>(value) <= 1; }
 
 std::string ValueText(double value) { return Format("%.17g", value); }
 std::string ValueText(int64_t value) { return Format("%" PRId64, value); }
+std::string ValueText(Bool value) { return ValueText(int64_t{static_cast<uint8_t>(value)}); }
+
+// What a value is compared as.
+template <typename From>
+auto Widened(From value) {
+  if constexpr (std::is_same_v<From, Bool>) {
+    return value;
+  } else if constexpr (std::is_integral_v<From>) {
+    return static_cast<int64_t>(value);
+  } else {
+    return static_cast<double>(value);
+  }
+}
 
 template <typename From, typename To>
 std::optional<Error> Convert(const std::string& path, int64_t first, int64_t count, const From* from, To* to) {
   for (int64_t i = 0; i < count; ++i) {
-    if (!Fits(from[i], To())) {
-      return NpyError(Format("value %s at index %" PRId64 " of `%s` is out of range for %s", ValueText(from[i]).c_str(),
-                             first + i, path.c_str(), std::is_same_v<To, float> ? "f32" : "i32"));
+    const auto value = Widened(from[i]);
+    if (!Fits(value, To())) {
+      const char* const type = std::is_same_v<From, Bool> ? "bool" : std::is_same_v<To, float> ? "f32" : "i32";
+      return NpyError(Format("value %s at index %" PRId64 " of `%s` is out of range for %s", ValueText(value).c_str(),
+                             first + i, path.c_str(), type));
     }
-    to[i] = static_cast<To>(from[i]);
+    to[i] = static_cast<To>(value);
   }
   return std::nullopt;
 }
 
-// Values of a file, which are To or the wider From. `offset`: of the file's first value.
+// Values of a file, which are From. `offset`: of the file's first value.
 template <typename From, typename To>
-std::optional<Error> ReadValues(const File& file, int64_t offset, bool is_wide, int64_t first, int64_t count,
-                                To* values) {
-  static_assert(sizeof(From) == 8 && sizeof(To) == 4);
-  if (!is_wide) return file.Read(offset + first * 4, count * 4, values);
-  std::vector<From> wide(static_cast<size_t>(std::min(count, kChunk)));
+std::optional<Error> ReadValues(const File& file, int64_t offset, int64_t first, int64_t count, To* values) {
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(From));
+  if constexpr (std::is_same_v<From, To>) return file.Read(offset + first * kBytes, count * kBytes, values);
+  std::vector<From> chunk(static_cast<size_t>(std::min(count, kChunk)));
   for (int64_t done = 0; done < count; done += kChunk) {
     const int64_t now = std::min(kChunk, count - done);
-    if (auto error = file.Read(offset + (first + done) * 8, now * 8, wide.data())) return error;
-    if (auto error = Convert(file.path(), first + done, now, wide.data(), values + done)) return error;
+    if (auto error = file.Read(offset + (first + done) * kBytes, now * kBytes, chunk.data())) return error;
+    if (auto error = Convert(file.path(), first + done, now, chunk.data(), values + done)) return error;
   }
   return std::nullopt;
+}
+
+// Whether each value of the type is one of float or int32_t.
+bool AlwaysFits(NpyType type) {
+  switch (type) {
+    case NpyType::kFloat16:
+    case NpyType::kFloat32:
+    case NpyType::kInt8:
+    case NpyType::kUint8:
+    case NpyType::kInt16:
+    case NpyType::kUint16:
+    case NpyType::kInt32:
+      return true;
+    case NpyType::kFloat64:
+    case NpyType::kBool:
+    case NpyType::kUint32:
+    case NpyType::kInt64:
+      return false;
+  }
+  return false;
 }
 
 template <typename T>
@@ -134,8 +173,7 @@ std::optional<Error> NpyFile::CheckFitsBatches(const std::string& what, bool is_
 
 std::optional<Error> NpyFile::CheckValues(int64_t limit, std::optional<int64_t> besides) const {
   const int64_t count = ElementCount(header_.shape);
-  if (is_float() && header_.type == NpyType::kFloat32) return std::nullopt;
-  if (!is_float() && header_.type == NpyType::kInt32 && limit == 0) return std::nullopt;
+  if (AlwaysFits(header_.type) && (is_float() || limit == 0)) return std::nullopt;
   std::vector<float> floats(is_float() ? static_cast<size_t>(kChunk) : 0);
   std::vector<int32_t> integers(is_float() ? 0 : static_cast<size_t>(kChunk));
   for (int64_t first = 0; first < count; first += kChunk) {
@@ -160,13 +198,36 @@ std::optional<Error> NpyFile::Read(const Region& piece, int32_t* values) const {
 }
 
 std::optional<Error> NpyFile::ReadRun(int64_t first, int64_t count, float* values) const {
-  const bool is_wide = header_.type == NpyType::kFloat64;
-  return ReadValues<double>(file_, header_.data_offset, is_wide, first, count, values);
+  const int64_t offset = header_.data_offset;
+  if (header_.type == NpyType::kFloat16) return ReadValues<Float16>(file_, offset, first, count, values);
+  if (header_.type == NpyType::kFloat64) return ReadValues<double>(file_, offset, first, count, values);
+  return ReadValues<float>(file_, offset, first, count, values);
 }
 
 std::optional<Error> NpyFile::ReadRun(int64_t first, int64_t count, int32_t* values) const {
-  const bool is_wide = header_.type == NpyType::kInt64;
-  return ReadValues<int64_t>(file_, header_.data_offset, is_wide, first, count, values);
+  const int64_t offset = header_.data_offset;
+  switch (header_.type) {
+    case NpyType::kBool:
+      return ReadValues<Bool>(file_, offset, first, count, values);
+    case NpyType::kInt8:
+      return ReadValues<int8_t>(file_, offset, first, count, values);
+    case NpyType::kUint8:
+      return ReadValues<uint8_t>(file_, offset, first, count, values);
+    case NpyType::kInt16:
+      return ReadValues<int16_t>(file_, offset, first, count, values);
+    case NpyType::kUint16:
+      return ReadValues<uint16_t>(file_, offset, first, count, values);
+    case NpyType::kUint32:
+      return ReadValues<uint32_t>(file_, offset, first, count, values);
+    case NpyType::kInt64:
+      return ReadValues<int64_t>(file_, offset, first, count, values);
+    case NpyType::kFloat16:  // Not by what is required.
+    case NpyType::kFloat32:
+    case NpyType::kFloat64:
+    case NpyType::kInt32:
+      break;
+  }
+  return ReadValues<int32_t>(file_, offset, first, count, values);
 }
 
 std::optional<Error> CheckSampleCounts(const std::vector<NpyFile>& files) {

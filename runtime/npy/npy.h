@@ -5,8 +5,9 @@
 //   if (auto error = file.value().CheckFits("parameter `w0`", true, {64, 32})) return *error;
 //   if (auto error = file.value().Read({{64, 32}, {0, 16}, {64, 16}}, w0)) return *error;
 //
-// Formats 1.0 to 3.0 in C order, little endian, of float32, float64 (rounded to float), int32 or int64 (which must fit
-// int32). Only the bytes of the wanted piece are read. Every mistake is an Error with exit code 3. Reading is
+// Formats 1.0 to 3.0 in C order, little endian. Floats are of 16, 32 or 64 bits, and are read as float; integers of 8,
+// 16, 32 or 64 bits and bools, which are 0 and 1, are read as int32_t. float64 is rounded, and a value that does not
+// fit is an Error. Only the bytes of the wanted piece are read. Every mistake is an Error with exit code 3. Reading is
 // thread-safe.
 //
 // Format: numpy.lib.format, "The .npy format".
@@ -26,7 +27,19 @@
 
 namespace cleave::runtime {
 
-enum class NpyType { kFloat32, kFloat64, kInt32, kInt64 };
+enum class NpyType {
+  kFloat16,
+  kFloat32,
+  kFloat64,
+  kBool,
+  kInt8,
+  kUint8,
+  kInt16,
+  kUint16,
+  kInt32,
+  kUint32,
+  kInt64,
+};
 
 // What stands before the values of a file.
 struct NpyHeader {
@@ -42,7 +55,7 @@ class NpyFile {
 
   const std::string& path() const { return file_.path(); }
   const NpyHeader& header() const { return header_; }
-  bool is_float() const { return header_.type == NpyType::kFloat32 || header_.type == NpyType::kFloat64; }
+  bool is_float() const { return header_.type <= NpyType::kFloat64; }
 
   // "float32[64, 32]"
   std::string TypeText() const;

@@ -123,6 +123,34 @@ TEST_F(NpyTest, ConvertsWideTypesBeyondOneChunk) {
   EXPECT_EQ(Read<int32_t>(longs, WholeRegion({2})), (std::vector<int32_t>{INT32_MIN, INT32_MAX}));
 }
 
+TEST_F(NpyTest, ReadsEveryTypeOfIntegers) {
+  const auto read = [&](const char* type, const std::string& bytes, int count) {
+    const std::string shape = "(" + std::to_string(count) + ",)";
+    const NpyFile file = Opened(WithHeader(Dictionary(type, shape), bytes));
+    EXPECT_FALSE(file.is_float());
+    EXPECT_EQ(MessageOf(file.CheckValues(0)), "no error");
+    return Read<int32_t>(file, WholeRegion({count}));
+  };
+  using Values = std::vector<int32_t>;
+  EXPECT_EQ(read("|b1", Bytes<uint8_t>({0, 1, 1}), 3), (Values{0, 1, 1}));
+  EXPECT_EQ(read("|i1", Bytes<int8_t>({-128, 127}), 2), (Values{-128, 127}));
+  EXPECT_EQ(read("|u1", Bytes<uint8_t>({0, 255}), 2), (Values{0, 255}));
+  EXPECT_EQ(read("<i2", Bytes<int16_t>({-32768, 32767}), 2), (Values{-32768, 32767}));
+  EXPECT_EQ(read("<u2", Bytes<uint16_t>({1, 65535}), 2), (Values{1, 65535}));
+  EXPECT_EQ(read("<u4", Bytes<uint32_t>({1, INT32_MAX}), 2), (Values{1, INT32_MAX}));
+}
+
+TEST_F(NpyTest, ReadsHalves) {
+  // 1, -2, the largest, the smallest, and an infinity.
+  const NpyFile halves =
+      Opened(WithHeader(Dictionary("<f2", "(5,)"), Bytes<uint16_t>({0x3C00, 0xC000, 0x7BFF, 0x0001, 0x7C00})));
+  EXPECT_EQ(halves.TypeText(), "float16[5]");
+  EXPECT_EQ(MessageOf(halves.CheckValues(0)), "no error");
+  EXPECT_EQ(Read<float>(halves, WholeRegion({5})),
+            (std::vector<float>{1, -2, 65504, 0x1p-24f, std::numeric_limits<float>::infinity()}));
+  EXPECT_EQ(Read<float>(halves, {{5}, {1}, {2}}), (std::vector<float>{-2, 65504}));
+}
+
 TEST_F(NpyTest, KeysComeInAnyOrderAndQuotes) {
   const std::string header = "{\"shape\":(2,),'fortran_order':True , 'descr':'<f4'}";
   EXPECT_EQ(Opened(WithHeader(header, Bytes<float>({1, 2}))).TypeText(), "float32[2]");
@@ -138,6 +166,12 @@ TEST_F(NpyTest, ValuesThatDoNotFit) {
   int32_t value = 0;
   EXPECT_EQ(MessageOf(longs.ReadRun(0, 1, &value)), "no error");
   EXPECT_EQ(MessageOf(longs.ReadRun(1, 1, &value)), "value 2147483648 at index 1 of `F` is out of range for i32");
+  const NpyFile words = Opened(WithHeader(Dictionary("<u4", "(2,)"), Bytes<uint32_t>({5, 4294967295})));
+  EXPECT_EQ(MessageOf(words.CheckValues(0)), "value 4294967295 at index 1 of `F` is out of range for i32");
+  const NpyFile bools = Opened(WithHeader(Dictionary("|b1", "(3,)"), Bytes<uint8_t>({0, 1, 2})));
+  EXPECT_EQ(MessageOf(bools.CheckValues(0)), "value 2 at index 2 of `F` is out of range for bool");
+  const NpyFile bytes = Opened(WithHeader(Dictionary("|u1", "(2,)"), Bytes<uint8_t>({3, 10})));
+  EXPECT_EQ(MessageOf(bytes.CheckValues(10)), "value 10 at index 1 of `F` is out of range: the model has 10 classes");
   const NpyFile labels = Opened(WithHeader(Dictionary("<i4", "(3,)"), Bytes<int32_t>({9, 0, 10})));
   EXPECT_EQ(MessageOf(labels.CheckValues(0)), "no error");
   EXPECT_EQ(MessageOf(labels.CheckValues(11)), "no error");
@@ -215,7 +249,8 @@ TEST_F(NpyTest, HeadersThatCannotBeRead) {
 
 TEST_F(NpyTest, TypesAndOrdersThatCannotBeRead) {
   EXPECT_EQ(Mistake(WithHeader(Dictionary(">f4", "()"), "abcd")),
-            "`F` holds values of type `>f4`; `<f4`, `<f8`, `<i4` and `<i8` can be read");
+            "`F` holds values of type `>f4`; `<f2`, `<f4`, `<f8`, `|b1`, `|i1`, `|u1`, `<i2`, `<u2`, `<i4`, `<u4` and "
+            "`<i8` can be read");
   EXPECT_EQ(Mistake(WithHeader("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }", "abcd")),
             "`F` is in Fortran order, and only C order can be read: save numpy.ascontiguousarray(x)");
 }

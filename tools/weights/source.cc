@@ -58,12 +58,26 @@ WeightTensor TensorOf(const runtime::SafetensorsEntry& entry, size_t file) {
 
 const char* TypeName(runtime::NpyType type) {
   switch (type) {
+    case runtime::NpyType::kFloat16:
+      return "F16";
     case runtime::NpyType::kFloat32:
       return "F32";
     case runtime::NpyType::kFloat64:
       return "F64";
+    case runtime::NpyType::kBool:
+      return "BOOL";
+    case runtime::NpyType::kInt8:
+      return "I8";
+    case runtime::NpyType::kUint8:
+      return "U8";
+    case runtime::NpyType::kInt16:
+      return "I16";
+    case runtime::NpyType::kUint16:
+      return "U16";
     case runtime::NpyType::kInt32:
       return "I32";
+    case runtime::NpyType::kUint32:
+      return "U32";
     case runtime::NpyType::kInt64:
       break;
   }
