@@ -24,6 +24,7 @@
 #include "search/slices.h"
 #include "tools/driver/attention_check.h"
 #include "tools/driver/choose_cluster.h"
+#include "tools/driver/config_check.h"
 #include "tools/driver/data_check.h"
 #include "tools/driver/element_limit.h"
 #include "tools/driver/generation.h"
@@ -279,6 +280,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   module->graph = ir::JoinAttention(std::move(module->graph), joining, module->pins);
   CheckAttention(module->graph, joining, module->pins, module->training.precision, machines->host, file.file,
                  report.sources, diagnostics);
+  if (!CheckConfig(*module, file.file, report.sources, diagnostics)) return std::nullopt;
   if (module->training.frozen == ir::DType::kI8) {
     module->graph = ir::Quantize(std::move(module->graph), {.trains = trains}, module->pins);
   }

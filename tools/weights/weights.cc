@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <optional>
 #include <set>
@@ -19,6 +18,7 @@
 #include "runtime/json/json.h"
 #include "tools/weights/adapters.h"
 #include "tools/weights/compare.h"
+#include "tools/weights/config_beside.h"
 #include "tools/weights/mapping.h"
 #include "tools/weights/output_words.h"
 #include "tools/weights/source.h"
@@ -164,26 +164,13 @@ std::string ListText(const WeightSource& source) {
   return absl::StrCat(text, "\n");
 }
 
-// The config.json beside a file of Hugging Face's; null where there is none.
-runtime::Json ConfigBeside(const std::string& path) {
-  std::error_code ignored;
-  const std::filesystem::path folder = std::filesystem::is_directory(path, ignored)
-                                           ? std::filesystem::path(path)
-                                           : std::filesystem::path(path).parent_path();
-  constexpr int64_t kMostBytes = int64_t{1} << 24;
-  const Result<std::vector<uint8_t>> bytes = runtime::ReadFile(folder / "config.json", kMostBytes);
-  if (!bytes.ok()) return {};
-  Result<runtime::Json> json = runtime::ParseJson(std::string(bytes.value().begin(), bytes.value().end()));
-  return json.ok() ? std::move(json.value()) : runtime::Json();
-}
-
-// How many heads it says that there are; 0: it does not.
-int64_t HeadsOf(const runtime::Json& config) {
-  for (const char* const name : {"n_head", "num_attention_heads"}) {
+// How many heads a config.json says that there are, and in which field; 0: it does not.
+std::pair<const char*, int64_t> HeadsOf(const runtime::Json& config) {
+  for (const char* const name : kHeadFields) {
     const Result<int64_t> heads = runtime::IntegerMember(config, name);
-    if (heads.ok() && heads.value() > 0 && heads.value() <= kMostHeads) return heads.value();
+    if (heads.ok() && heads.value() > 0 && heads.value() <= kMostHeads) return {name, heads.value()};
   }
-  return 0;
+  return {"", 0};
 }
 
 // The mapping that is asked for, if one is.
@@ -262,8 +249,13 @@ Result<Mapping> MappingFor(const std::string& name, const WeightSource& source, 
 std::optional<Error> Move(const WeightSource& source, const WeightsOptions& options, std::ostream& out) {
   const bool is_import = options.action == "import";
   const runtime::Json config = is_import ? ConfigBeside(source.path()) : runtime::Json();
+  const auto [field, heads] = HeadsOf(config);
+  if (options.heads > 0 && heads > 0 && options.heads != heads) {
+    return Error{runtime::ExitCode::kInput, absl::StrCat("`--heads ", options.heads, "`, and config.json beside `",
+                                                         ShownName(source.path()), "` says `", field, "` ", heads)};
+  }
   const TransferOptions how = {.direction = is_import ? Direction::kImport : Direction::kExport,
-                               .heads = options.heads > 0 ? options.heads : HeadsOf(config),
+                               .heads = options.heads > 0 ? options.heads : heads,
                                .vocabulary = options.vocabulary,
                                .has_states = options.with_optimizer};
   std::optional<Mapping> mapping;

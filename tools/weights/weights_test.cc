@@ -369,6 +369,11 @@ TEST_F(WeightsTest, HeadsAndTranspositionGoBothWays) {
   WriteText("config.json", R"({"n_head": 2})");
   EXPECT_EQ(Run({"import", Path("b.safetensors"), Path("c.safetensors"), "--map", Path("m.map")}).err, "");
   EXPECT_EQ(ReadWeights("c.safetensors"), ours);
+  const Outcome other =
+      Run({"import", Path("b.safetensors"), Path("d.safetensors"), "--map", Path("m.map"), "--heads", "1"});
+  EXPECT_EQ(other.code, ExitCode::kModelWrong);
+  EXPECT_TRUE(absl::StrContains(other.err, "error: `--heads 1`, and config.json beside `")) << other.err;
+  EXPECT_TRUE(absl::StrContains(other.err, "` says `n_head` 2\n")) << other.err;
 }
 
 TEST_F(WeightsTest, SeveralTensorsThereAreOneHere) {
