@@ -116,7 +116,8 @@ void Run(const std::string& input, Shared& shared) {
 #endif
   std::mt19937_64 random(options.seed);
   std::vector<std::string> chosen;
-  std::sample(corpus.begin(), corpus.end(), std::back_inserter(chosen), options.most, random);
+  std::sample(corpus.begin(), corpus.end(), std::back_inserter(chosen), std::min(options.most, uint64_t{corpus.size()}),
+              random);
   for (const std::string& input : chosen) Run(input, shared);
   for (uint64_t i = 0; i < options.mutations; ++i) Run(Mutated(corpus, options.words, random), shared);
   alarm(0);
