@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "tools/driver/pipeline.h"
 #include "tools/driver/report.h"
+#include "tools/driver/summary.h"
 
 namespace cleave::tools {
 namespace {
@@ -141,22 +142,39 @@ TEST(SettingsTest, AnArgumentThatASearchRefusesIsShown) {
             std::string::npos);
 }
 
-// What a rank of the first model is predicted to need.
-ir::MemoryPrediction MemoryWith(const std::string& target, std::vector<std::pair<std::string, std::string>> overrides) {
-  CompileOptions options;
-  options.model = testing::TempDir() + "/memory.model";
+// The plan of a model for four devices.
+std::optional<CompiledModel> PlanOf(CompileOptions& options, const std::string& text) {
+  options.model = testing::TempDir() + "/planned.model";
   options.devices = 4;
   options.plan_only = true;
-  options.target = target;
-  options.overrides = std::move(overrides);
-  std::ofstream(options.model) << Models()[0].ToString();
+  std::ofstream(options.model) << text;
   Report report;
   const std::optional<dsl::syntax::File> file = ReadModel(options, report);
   std::optional<UnderstoodModel> model = file.has_value() ? Understand(options, *file, report) : std::nullopt;
   std::optional<CompiledModel> compiled =
       model.has_value() ? CompileModel(options, *std::move(model), report) : std::nullopt;
   EXPECT_TRUE(compiled.has_value()) << ReportText(report, ErrorFormat::kText);
+  return compiled;
+}
+
+// What a rank of the first model is predicted to need.
+ir::MemoryPrediction MemoryWith(const std::string& target, std::vector<std::pair<std::string, std::string>> overrides) {
+  CompileOptions options;
+  options.target = target;
+  options.overrides = std::move(overrides);
+  const std::optional<CompiledModel> compiled = PlanOf(options, Models()[0].ToString());
   return compiled.has_value() ? compiled->split.memory.use.prediction : ir::MemoryPrediction();
+}
+
+TEST(SettingsTest, PinsAreNamedAsInTheModelWhateverThePrecision) {
+  const std::string model =
+      "model M { input x: f32[8, 4]; let h = dense(x, 8);\n loss reduce_mean(square(dense(h, 4))); }\n"
+      "train M { data = synthetic(); steps = 1; precision = bf16; }\n"
+      "parallel { mesh = (a = 4); pin \"h.weight\" = layout(\"a\", _); }";
+  CompileOptions options;
+  const std::optional<CompiledModel> compiled = PlanOf(options, model);
+  ASSERT_TRUE(compiled.has_value());
+  EXPECT_NE(Summary(options, *compiled, Seconds(1)).find("pins taken: h.weight (line 1)"), std::string::npos);
 }
 
 TEST(SettingsTest, CheckpointsTakeMemoryWhereTheProgramDoesOrOnTheHostOfItsDevice) {

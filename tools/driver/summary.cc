@@ -117,7 +117,7 @@ std::string Summary(const CompileOptions& options, const CompiledModel& compiled
   if (!options.explain.has_value()) {
     const bool takes_pins = options.plan_file.empty() && compiled.planned.plan.mesh.rank_count() > 1;
     absl::StrAppend(&text, AdapterLine(compiled),
-                    takes_pins ? search::PinsLine(compiled.model.module.graph, compiled.model.module.pins.pins) : "");
+                    takes_pins ? search::PinsLine(compiled.model.module.graph, compiled.model.forward_pins.pins) : "");
   }
   if (compiled.planned.plan.search.algorithm == "exact" && !options.explain.has_value()) {
     absl::StrAppend(&text, "cost ", search::CostLine(compiled.planned.plan), "\n");
