@@ -391,13 +391,18 @@ void HandleSignals(const Watch& watch, int rank) {
     const std::lock_guard<std::mutex> lock(reported_mutex);
     reported.push_back(of_this_thread);
   }
-  struct sigaction action = {};
-  action.sa_handler = OnCrash;
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
-  action.sa_handler = OnStop;
-  for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-  if (!IsIgnored(SIGHUP)) sigaction(SIGHUP, &action, nullptr);
+  // Handlers are of the process. A rank that begins late must not take back what another one, which crashes or saves,
+  // has changed.
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action = {};
+    action.sa_handler = OnCrash;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+    action.sa_handler = OnStop;
+    for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+    if (!IsIgnored(SIGHUP)) sigaction(SIGHUP, &action, nullptr);
+  });
 }
 
 }  // namespace cleave::runtime
