@@ -1,6 +1,7 @@
 #include "ir/sharding/pins/move.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 namespace cleave::ir {
@@ -23,6 +24,26 @@ void MovePins(const std::function<bool(OpId)>& stays, const IdVector<OpId, OpId>
   pins.regions.erase(
       std::remove_if(pins.regions.begin(), pins.regions.end(), [](const Region& region) { return region.ops.empty(); }),
       pins.regions.end());
+}
+
+void AddToPins(absl::Span<const AddedOp> added, Pins& pins) {
+  std::map<OpId, size_t> region_of;
+  for (size_t i = 0; i < pins.regions.size(); ++i) {
+    for (const OpId op : pins.regions[i].ops) region_of.emplace(op, i);
+  }
+  std::map<OpId, StagePin> stage_of;
+  for (const StagePin& pin : pins.stages) stage_of.emplace(pin.op, pin);
+  for (const AddedOp& one : added) {
+    if (const auto region = region_of.find(one.beside); region != region_of.end()) {
+      pins.regions[region->second].ops.push_back(one.op);
+    }
+    if (const auto stage = stage_of.find(one.beside); stage != stage_of.end()) {
+      pins.stages.push_back({.op = one.op, .stage = stage->second.stage, .span = stage->second.span});
+    }
+  }
+  std::stable_sort(pins.stages.begin(), pins.stages.end(),
+                   [](const StagePin& a, const StagePin& b) { return a.op < b.op; });
+  for (Region& region : pins.regions) std::sort(region.ops.begin(), region.ops.end());
 }
 
 }  // namespace cleave::ir

@@ -14,6 +14,7 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/roles.h"
+#include "ir/sharding/pins/move.h"
 #include "ir/tensor/types/types.h"
 
 namespace cleave::ir {
@@ -67,12 +68,7 @@ class Matrices {
 
 class Writer {
  public:
-  Writer(const Graph& graph, Pins& pins) : graph_(graph), matrices_(graph), pins_(pins), places_(graph.ops.size()) {
-    for (size_t i = 0; i < pins.regions.size(); ++i) {
-      for (const OpId op : pins.regions[i].ops) region_of_.emplace(op, i);
-    }
-    for (const StagePin& pin : pins.stages) stage_of_.emplace(pin.op, pin);
-  }
+  Writer(const Graph& graph, Pins& pins) : graph_(graph), matrices_(graph), pins_(pins), places_(graph.ops.size()) {}
 
   Graph Run(const QuantizeOptions& options) && {
     for (const Op& op : graph_.ops) {
@@ -142,14 +138,10 @@ class Writer {
     for (Region& region : pins_.regions) {
       for (OpId& op : region.ops) op = places_[op];
     }
+    std::vector<AddedOp> added;
     for (const auto& [matrix, reader] : made_) {
       const OpId place = places_[matrix];
-      if (const auto region = region_of_.find(reader); region != region_of_.end()) {
-        pins_.regions[region->second].ops.push_back(place);
-      }
-      if (const auto stage = stage_of_.find(reader); stage != stage_of_.end()) {
-        pins_.stages.push_back({.op = place, .stage = stage->second.stage, .span = stage->second.span});
-      }
+      added.push_back({place, places_[reader]});
       if (!options.trains) continue;
       pins_.retentions.push_back({.op = place, .retention = Retention::kRecompute, .span = {}});
       for (const OpId op : matrices_.HandedOn(matrix)) {
@@ -157,12 +149,9 @@ class Writer {
         pins_.retentions.push_back({.op = places_[op], .retention = Retention::kRecompute, .span = {}});
       }
     }
-    const auto sort = [](auto& all) {
-      std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.op < b.op; });
-    };
-    sort(pins_.retentions);
-    sort(pins_.stages);
-    for (Region& region : pins_.regions) std::sort(region.ops.begin(), region.ops.end());
+    std::stable_sort(pins_.retentions.begin(), pins_.retentions.end(),
+                     [](const RetentionPin& a, const RetentionPin& b) { return a.op < b.op; });
+    AddToPins(added, pins_);
   }
 
   OpId PlaceOfPin(OpId op) const {
@@ -173,8 +162,6 @@ class Writer {
   const Graph& graph_;
   const Matrices matrices_;
   Pins& pins_;
-  std::map<OpId, size_t> region_of_;
-  std::map<OpId, StagePin> stage_of_;
   GraphBuilder builder_;
   IdVector<OpId, OpId> places_;
   std::map<OpId, Stored> stored_;  // By the matrix.

@@ -15,6 +15,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/zigzag.h"
 #include "ir/graph/roles.h"
+#include "ir/sharding/pins/move.h"
 #include "ir/tensor/rule/rule.h"
 
 namespace cleave::ir {
@@ -223,12 +224,7 @@ class Order {
 class Writer {
  public:
   Writer(const Graph& graph, int64_t pairs, Pins& pins)
-      : graph_(graph), pairs_(pairs), order_(graph, pairs), pins_(pins), places_(graph.ops.size()) {
-    for (size_t i = 0; i < pins.regions.size(); ++i) {
-      for (const OpId op : pins.regions[i].ops) region_of_.emplace(op, i);
-    }
-    for (const StagePin& pin : pins.stages) stage_of_.emplace(pin.op, pin);
-  }
+      : graph_(graph), pairs_(pairs), order_(graph, pairs), pins_(pins), places_(graph.ops.size()) {}
 
   Graph Run() && {
     const IdVector<OpId, std::vector<OpId>> readers = Users(graph_);
@@ -243,7 +239,9 @@ class Writer {
         }
       }
     }
-    MovePins();
+    MovePins([](OpId) { return true; }, places_, pins_);
+    for (AddedOp& one : added_) one.beside = places_[one.beside];
+    AddToPins(added_, pins_);
     Graph result = std::move(builder_).Build();
     CopyRoles(graph_, places_, result);
     return result;
@@ -282,7 +280,8 @@ class Writer {
   void PutInOwnOrder(const Op& op) {
     for (int d = 0; d < op.type.rank(); ++d) {
       if (!op.inputs.empty() && order_.IsMadeInZigzag(op.id, static_cast<size_t>(d))) {
-        places_[op.id] = AddZigzag(op, places_[op.id], d, /*inverse=*/true, op.id);
+        added_.push_back({places_[op.id], op.id});
+        places_[op.id] = AddZigzag(op, places_[op.id], d, /*inverse=*/true);
       }
     }
   }
@@ -297,12 +296,13 @@ class Writer {
     const auto [at, is_new] = as_read_.emplace(std::pair(value, read), places_[value]);
     for (size_t d = 0; is_new && d < read.size(); ++d) {
       if (read[d] == lies[d]) continue;
-      at->second = AddZigzag(graph_.op(value), at->second, static_cast<int>(d), /*inverse=*/lies[d], reader.id);
+      at->second = AddZigzag(graph_.op(value), at->second, static_cast<int>(d), /*inverse=*/lies[d]);
+      added_.push_back({at->second, reader.id});
     }
     return at->second;
   }
 
-  OpId AddZigzag(const Op& value, OpId now, int axis, bool inverse, OpId reader) {
+  OpId AddZigzag(const Op& value, OpId now, int axis, bool inverse) {
     builder_.SetPhase(value.phase);
     builder_.SetLine(value.line);
     const GraphBuilder::Source before = builder_.SetSource(value);
@@ -311,35 +311,7 @@ class Writer {
     const OpId made = builder_.Add(OpKind::kZigzag, {now}, std::move(attributes),
                                    absl::StrCat(value.name, inverse ? ".in_order" : ".zigzag"));
     builder_.SetSource(before);
-    made_for_.emplace_back(made, reader);
     return made;
-  }
-
-  void MovePins() {
-    const auto move = [this](auto& all) {
-      for (auto& one : all) one.op = places_[one.op];
-    };
-    move(pins_.pins);
-    move(pins_.priorities);
-    move(pins_.retentions);
-    move(pins_.stages);
-    for (Region& region : pins_.regions) {
-      for (OpId& op : region.ops) op = places_[op];
-    }
-    for (const auto& [made, reader] : made_for_) {
-      if (const auto region = region_of_.find(reader); region != region_of_.end()) {
-        pins_.regions[region->second].ops.push_back(made);
-      }
-      if (const auto stage = stage_of_.find(reader); stage != stage_of_.end()) {
-        pins_.stages.push_back({.op = made, .stage = stage->second.stage, .span = stage->second.span});
-      }
-    }
-    const auto by_op = [](const auto& a, const auto& b) { return a.op < b.op; };
-    std::stable_sort(pins_.stages.begin(), pins_.stages.end(), by_op);
-    for (Region& region : pins_.regions) {
-      std::sort(region.ops.begin(), region.ops.end());
-      region.ops.erase(std::unique(region.ops.begin(), region.ops.end()), region.ops.end());
-    }
   }
 
   const Graph& graph_;
@@ -349,9 +321,7 @@ class Writer {
   GraphBuilder builder_;
   IdVector<OpId, OpId> places_;
   std::map<std::pair<OpId, Orders>, OpId> as_read_;
-  std::vector<std::pair<OpId, OpId>> made_for_;  // Each `zigzag`, and its first reader in `graph_`.
-  std::map<OpId, size_t> region_of_;
-  std::map<OpId, StagePin> stage_of_;
+  std::vector<AddedOp> added_;  // Beside ops of `graph_` that read them, or give what they did.
 };
 
 }  // namespace

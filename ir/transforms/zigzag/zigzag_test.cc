@@ -148,6 +148,21 @@ TEST(ZigzagTest, PinsStayWithTheirOps) {
   EXPECT_EQ(pins.stages[0].op, of_k);
 }
 
+// An op whose value lies in its own order again stays where it belongs, too.
+TEST(ZigzagTest, WhatIsPutInOrderStaysInItsRegionAndStage) {
+  const Graph model = Model({.look = true});
+  const OpId y = *model.Find("y");
+  Pins pins;
+  pins.regions = {{.name = "all", .ops = {y}, .span = {}}};
+  pins.stages = {{.op = y, .stage = 1, .span = {}}};
+  const Graph changed = WithZigzag(model, 4, pins);
+  // Its values are put in order for it.
+  const std::vector<OpId> all = {*changed.Find("v.heads.in_order"), *changed.Find("y"), *changed.Find("y.in_order")};
+  EXPECT_EQ(pins.regions[0].ops, all);
+  ASSERT_EQ(pins.stages.size(), all.size());
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(pins.stages[i].op, all[i]);
+}
+
 TEST(ZigzagTest, WhatItCannotDo) {
   EXPECT_EQ(WhyNoZigzag(Model({.rows = 6}), 2), "the 6 rows of `y` are not 2 pairs of chunks of equal size");
   EXPECT_NE(WhyNoZigzag(Model({}), 0), std::nullopt);
