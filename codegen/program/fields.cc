@@ -48,7 +48,7 @@ void EmitMicroBatch(const Emission& emission, const LayeredText& text, cpp::Code
   };
   for (const ir::ValueId value : emission.names.declared) {
     const ir::Compute* source = emission.SourceOf(value);
-    if (source == nullptr || source->kind != ir::OpKind::kInput) continue;
+    if (source == nullptr || !ir::IsSamples(source->kind, source->attributes)) continue;
     declare(value, i * ir::InputStride(program, value).value());
   }
   const ir::Storage& storage = emission.storage;
@@ -120,13 +120,16 @@ void EmitTensor(const Emission& emission, ir::ValueId value, const cpp::Expr& po
 }
 
 // Declares the buffers of the values that ops of the given kinds make; if none are given, of all values except sources.
+// Pointers to samples of a micro-batch move, and are declared with it.
 void EmitBuffers(const Emission& emission, absl::string_view title, const std::set<ir::OpKind>& kinds,
                  const LayeredText& text, cpp::Code& code) {
   std::set<ir::ValueId> chosen;
   for (const ir::Step& step : emission.program.steps) {
     const ir::Compute* compute = ir::ComputeOf(step);
     const bool takes = kinds.empty() ? !ir::IsSource(step) : compute != nullptr && kinds.count(compute->kind) > 0;
-    if (!takes) continue;
+    const bool moves = takes && emission.program.time.has_value() && ir::IsSource(step) &&
+                       ir::IsSamples(compute->kind, compute->attributes);
+    if (!takes || moves) continue;
     for (const ir::ValueId value : ir::Writes(step)) chosen.insert(value);
   }
   const std::set<ir::ValueId> bucketed = RootsInBuckets(emission.storage);
@@ -228,7 +231,7 @@ void EmitFields(const Emission& emission, const LayeredText& text, const cpp::Co
   EmitArena(emission, code);
   if (is_device) EmitStepNumbers(emission, code);
   text.WriteFields(code);
-  if (!program.time.has_value()) EmitBuffers(emission, "The data of a step.", {ir::OpKind::kInput}, text, code);
+  EmitBuffers(emission, "The data of a step.", {ir::OpKind::kInput}, text, code);
   const bool trains = emission.training.mode == ir::Mode::kTrain;
   EmitBuffers(emission,
               trains ? "Parameters, state of the optimizer and constants."

@@ -76,7 +76,8 @@ Buffer LayeredText::BufferOf(int buffer) const {
   }
   const ir::ValueId value(buffer);
   const ir::Compute* source = emission_.SourceOf(value);
-  const bool moves_on = emission_.program.time.has_value() && source != nullptr && source->kind == ir::OpKind::kInput;
+  const bool moves_on =
+      emission_.program.time.has_value() && source != nullptr && ir::IsSamples(source->kind, source->attributes);
   const bool is_on_host = emission_.storage.host.Find(*emission_.storage.root[value]) != nullptr;
   return {.name = emission_.value(value).name,
           .passes = emission_.PassesOf(value),

@@ -1,5 +1,6 @@
 #include "codegen/program/queries.h"
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 
 #include "codegen/program/facts.h"
 #include "ir/graph/ops/limit.h"
+#include "ir/graph/ops/parameter_file.h"
 
 namespace cleave::codegen {
 namespace {
@@ -26,11 +28,43 @@ cpp::Expr NothingOf(const Emission& emission, ir::ValueId input) {
   return cpp::Braces(cpp::Name("Region"), {cpp::Numbers(shape), cpp::Numbers(begin), cpp::Numbers(size)});
 }
 
+// Adds the input that the step is to `inputs`: of it this rank holds `region`, at `values`.
+void EmitInput(const Emission& emission, const ir::Step& step, const cpp::Expr& region, const cpp::Expr& values,
+               cpp::Code& code) {
+  const ir::Compute& compute = *ir::ComputeOf(step);
+  const std::string& data = compute.attributes.Get(ir::attribute::kData);
+  std::vector<cpp::Expr> arguments = {cpp::String(data.empty() ? step.name : data), region, values};
+  if (emission.value(compute.output).type.dtype == ir::DType::kI32) {
+    const ir::IntegerLimit integers = ir::LimitOf(emission.graph, compute.op);
+    arguments.push_back(integers.limit);
+    if (integers.besides.has_value()) arguments.push_back(*integers.besides);
+  }
+  code.Do(cpp::Name("inputs").Call("emplace_back", std::move(arguments)));
+}
+
+// The inputs of which a step reads no samples. A stage does not know of those that it does not need.
+void EmitInputsOfFiles(Emission& emission, cpp::Code& code) {
+  for (const ir::Step& step : emission.program.steps) {
+    const ir::Compute* compute = ir::ComputeOf(step);
+    if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
+    const ir::InputReading reading = ir::ReadingOf(compute->attributes);
+    const ir::ValueId value = compute->output;
+    if (reading == ir::InputReading::kSamples || !emission.storage.root[value].has_value()) continue;
+    EmitInput(emission, step, emission.sizes.Region(value), emission.names[value], code);
+    const std::filesystem::path path =
+        std::filesystem::path(emission.training.folder) / ir::ParameterFileOf(step.name, compute->attributes);
+    const cpp::Expr file = cpp::Call(reading == ir::InputReading::kOnce ? "OnceFromNpy" : "EachStepFromNpy",
+                                     {cpp::String(path.lexically_normal().string())});
+    code.Assign(cpp::Name("inputs").Call("back").Member("file"), file);
+  }
+}
+
 void EmitInputs(Emission& emission, cpp::Code& code) {
   const ir::Program& program = emission.program;
   const cpp::Expr type = VectorOf("ModelInput"), inputs = cpp::Name("inputs");
   cpp::Code& body = code.Open(Query(type, "Inputs", "override"));
   body.Member({type, "inputs"});
+  EmitInputsOfFiles(emission, body);
   cpp::Code* each = &body;
   if (program.time.has_value()) {
     each = &body.Open(cpp::Counting("i", ir::MicroBatches(program)));
@@ -38,21 +72,13 @@ void EmitInputs(Emission& emission, cpp::Code& code) {
   }
   for (const ir::Step& step : program.steps) {
     const ir::Compute* compute = ir::ComputeOf(step);
-    if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
-    const std::string& data = compute->attributes.Get(ir::attribute::kData);
+    if (compute == nullptr || !ir::IsSamples(compute->kind, compute->attributes)) continue;
     // A stage that does not read an input knows of it, because inputs are told apart by their order.
     const ir::ValueId value = compute->output;
     const bool is_held = emission.storage.root[value].has_value();
     const cpp::Expr nothing = cpp::Cast(cpp::Pointer(emission.ElementTypeOf(value)), cpp::Name("nullptr"));
-    std::vector<cpp::Expr> arguments = {cpp::String(data.empty() ? step.name : data),
-                                        is_held ? emission.sizes.Region(value) : NothingOf(emission, value),
-                                        is_held ? emission.names[value] : nothing};
-    if (emission.value(value).type.dtype == ir::DType::kI32) {
-      const ir::IntegerLimit integers = ir::LimitOf(emission.graph, compute->op);
-      arguments.push_back(integers.limit);
-      if (integers.besides.has_value()) arguments.push_back(*integers.besides);
-    }
-    each->Do(inputs.Call("emplace_back", std::move(arguments)));
+    EmitInput(emission, step, is_held ? emission.sizes.Region(value) : NothingOf(emission, value),
+              is_held ? emission.names[value] : nothing, *each);
   }
   body.Return(inputs);
 }

@@ -101,7 +101,7 @@ absl::StatusOr<cpp::Expr> DataExpr(const ir::DataSource& data, const ir::Program
     std::set<std::string> inputs;
     for (const ir::Step& step : program.steps) {
       const ir::Compute* compute = ir::ComputeOf(step);
-      if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
+      if (compute == nullptr || !ir::IsSamples(compute->kind, compute->attributes)) continue;
       const std::string& input = compute->attributes.Get(ir::attribute::kData);
       if (input != kSampleMask) inputs.insert(input);
     }

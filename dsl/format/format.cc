@@ -239,7 +239,9 @@ class Formatter {
     Match(
         statement.kind,
         [&](const syntax::Input& input) {
-          Emit(span, absl::StrCat("input ", input.name.text, ": ", FormatType(input.type), ";"), next);
+          const std::string head = absl::StrCat("input ", input.name.text, ": ", FormatType(input.type));
+          if (!input.file.has_value()) return Emit(span, absl::StrCat(head, ";"), next);
+          emit(absl::StrCat(head, " = "), *input.file, ";");
         },
         [&](const syntax::Param& param) {
           emit(absl::StrCat(param.is_state ? "state " : "param ", param.name.text, ": ", FormatType(param.type), " = "),

@@ -254,7 +254,8 @@ class TreeGenerator {
   syntax::Statement::Kind StatementKind(int depth) {
     switch (Below(12)) {
       case 0:
-        return syntax::Input{.name = Identifier(), .type = Type()};
+        return syntax::Input{
+            .name = Identifier(), .type = Type(), .file = Chance(30) ? std::optional(Value(3)) : std::nullopt};
       case 1:
         return syntax::Param{.is_state = Chance(30), .name = Identifier(), .type = Type(), .initializer = Value(3)};
       case 2:

@@ -74,7 +74,8 @@ statement
       )
     ;
 
-input : INPUT name COLON type SEMICOLON ;
+// With a file it has no batch.
+input : INPUT name COLON type ( ASSIGN expression )? SEMICOLON ;
 
 // `state` has the form of `param`, and is not trained.
 param : ( PARAM | STATE ) name COLON type ASSIGN expression SEMICOLON ;

@@ -173,7 +173,11 @@ syntax::Statement TreeBuilder::BuildStatement(Parser::StatementContext& context)
 
 syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext& context) {
   if (auto* input = context.input()) {
-    return syntax::Input{.name = expressions_.BuildIdentifier(*input->name()), .type = BuildType(*input->type())};
+    std::optional<syntax::Expression> file;
+    if (auto* expression = input->expression()) file = BuildExpression(expression);
+    return syntax::Input{.name = expressions_.BuildIdentifier(*input->name()),
+                         .type = BuildType(*input->type()),
+                         .file = std::move(file)};
   }
   if (auto* param = context.param()) {
     return syntax::Param{.is_state = param->STATE() != nullptr,

@@ -128,7 +128,10 @@ class TreePrinter {
     const std::string attributes = PrintAttributes(statement.attributes);
     Match(
         statement.kind,
-        [&](const Input& input) { Line(attributes, "input ", input.name.text, ": ", PrintTree(input.type)); },
+        [&](const Input& input) {
+          Line(attributes, "input ", input.name.text, ": ", PrintTree(input.type),
+               input.file.has_value() ? absl::StrCat(" = ", PrintTree(*input.file)) : "");
+        },
         [&](const Param& param) {
           Line(attributes, param.is_state ? "state " : "param ", param.name.text, ": ", PrintTree(param.type), " = ",
                PrintTree(param.initializer));

@@ -263,10 +263,11 @@ struct Type {
 
 struct Statement;
 
-// `input image: f32[batch, 784];`
+// `input image: f32[batch, 784];`, or without a batch `input edge: i32[2, 500] = npy("edge.npy");`
 struct Input {
   Identifier name;
   Type type;
+  std::optional<Expression> file;
 
   bool operator==(const Input&) const = default;
 };

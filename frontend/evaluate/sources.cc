@@ -63,12 +63,17 @@ void Sources::RunInput(const dsl::syntax::Input& input, const dsl::syntax::State
             .At(input.name.span, "rename this input")
             .Note("metrics get an input of this name: 1 for a sample, 0 for padding of the last batch"));
   } else if (const std::optional<ir::TensorType> type = EvaluateTensorType(input.type, frame, context)) {
-    const ir::OpId id = context.ops.AddValid(ir::OpKind::kInput, {},
-                                             {{ir::attribute::kDType, type->dtype},
-                                              {ir::attribute::kShape, type->shape},
-                                              {ir::attribute::kData, input.name.text}},
-                                             input.name.text, statement.span);
-    inputs_[id] = input.name.span;
+    ir::Attributes attributes = {{ir::attribute::kDType, type->dtype},
+                                 {ir::attribute::kShape, type->shape},
+                                 {ir::attribute::kData, input.name.text}};
+    if (input.file.has_value()) {
+      const std::optional<FileOfInput> file = EvaluateFileOfInput(*input.file, frame, context);
+      if (file.has_value()) attributes.Set(ir::attribute::kFile, file->path);
+      if (file.has_value() && file->is_per_step) attributes.Set(ir::attribute::kPerStep, true);
+      npy_places_[input.name.text] = input.file->span;
+    }
+    const ir::OpId id = context.ops.AddValid(ir::OpKind::kInput, {}, attributes, input.name.text, statement.span);
+    if (!input.file.has_value()) inputs_[id] = input.name.span;
     value = Value{TensorValue{id}};
     AttachToSource(statement.attributes, id, context.IntsOf(frame), pins);
   }

@@ -26,7 +26,8 @@ struct OptimizedParameter {
 
 class Sources {
  public:
-  // `input x: f32[batch, 784];` and `param w: f32[10, k] = zeros();`, with the attributes of their statements.
+  // `input x: f32[batch, 784];`, `input edge: i32[2, 500] = npy("edge.npy");` and `param w: f32[10, k] = zeros();`,
+  // with the attributes of their statements.
   void RunInput(const dsl::syntax::Input& input, const dsl::syntax::Statement& statement, Frame& frame,
                 PinRecorder& pins, const Context& context);
   void RunParam(const dsl::syntax::Param& param, const dsl::syntax::Statement& statement, Frame& frame,
@@ -39,7 +40,7 @@ class Sources {
   // `batched`: ops that were removed, and the ops that replace them.
   void MoveToBatched(const ir::Vectorized& batched) { parameters_ = MovedToBatched(parameters_, batched); }
 
-  // The places as in an Expansion.
+  // The places as in an Expansion; inputs are those with a batch.
   const std::map<ir::OpId, Span>& inputs() const { return inputs_; }
   const std::map<ir::OpId, Span>& parameters() const { return parameters_; }
   const std::map<std::string, Span>& npy_places() const { return npy_places_; }

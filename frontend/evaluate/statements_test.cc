@@ -248,6 +248,9 @@ TEST(SourcesTest, Inputs) {
   CheckBody("input z: f32[8];", "W0612: input `z` is never used");
   CheckBody("input sample_mask: f32[8];", "E0202: `sample_mask` cannot be the name of an input");
   CheckBody("for i in 0..1 { input z: f32[8]; }", "E0211: `input` inside a loop");
+  CheckBody("input z: i32[3] = npy(\"z.npy\", per_step = true); let _z = z;", "z(): i32[3]");
+  CheckBody("input z: f32[3] = zeros(); let _z = z;", "E0508: an input that has no batch is read from a file");
+  CheckBody("input z: f32[3] = npy(\"z.npy\", per_step = 1); let _z = z;", "E0204: `per_step` is `true` or `false`");
   CheckBody("let _y = takes(x);", "E0211: `input` inside a function");
 }
 

@@ -182,7 +182,7 @@ void CheckInputs(const ir::Graph& graph, Span model, const std::map<ir::OpId, Sp
   if (inputs.empty()) {
     // After a mistake there may be inputs that could not be declared.
     if (reporter.has_errors()) return;
-    reporter.Report(Error(Code::kE0511, "the model has no inputs")
+    reporter.Report(Error(Code::kE0511, "the model has no inputs with a batch")
                         .At(model, "trains on no data")
                         .Help("declare what it learns from: `input x: f32[batch, 784];`"));
     return;

@@ -26,6 +26,15 @@ std::optional<Phase> ParsePhase(absl::string_view name) {
   return std::nullopt;
 }
 
+InputReading ReadingOf(const Attributes& input) {
+  if (!input.Has(attribute::kFile)) return InputReading::kSamples;
+  return input.IsSet(attribute::kPerStep) ? InputReading::kStep : InputReading::kOnce;
+}
+
+bool IsSamples(OpKind kind, const Attributes& attributes) {
+  return kind == OpKind::kInput && ReadingOf(attributes) == InputReading::kSamples;
+}
+
 std::optional<OpId> Graph::Find(absl::string_view name) const {
   for (const Op& op : ops) {
     if (op.name == name) return op.id;

@@ -42,6 +42,18 @@ struct Inheritance {
   bool operator==(const Inheritance&) const = default;
 };
 
+// How much of an input a step reads.
+enum class InputReading {
+  kSamples,  // A row of its first dimension for each sample of the batch.
+  kStep,     // All of it, another record of a file in each step.
+  kOnce,     // Nothing: all of it is read when the program begins.
+};
+
+// REQUIRES: the attributes are those of an input.
+InputReading ReadingOf(const Attributes& input);
+// Whether an op with these attributes is an input whose first dimension is the batch.
+bool IsSamples(OpKind kind, const Attributes& attributes);
+
 struct Op {
   OpId id;
   std::string name;  // Unique, stable: "h1.matmul", "h1.weight", "h1.matmul.grad_weight".

@@ -17,7 +17,8 @@
 namespace cleave::runtime {
 namespace {
 
-constexpr int kMask = -1;
+constexpr int kMask = -1;     // The sample mask.
+constexpr int kRecords = -2;  // An input with a file of its own.
 
 // A thread reads as many rows at once as have so many elements: fewer cost more to share than they take.
 constexpr int64_t kElementsAtOnce = 16384;
@@ -45,6 +46,7 @@ struct Batches::Reading {
   };
   std::vector<Run> runs;
   std::vector<Sample> samples;
+  int64_t record = 0;            // Of inputs that have records.
   std::atomic<size_t> next = 0;  // Of the runs, the one that nobody reads yet.
   std::mutex mutex;              // Of what follows.
   std::condition_variable all_done;
@@ -52,11 +54,21 @@ struct Batches::Reading {
   std::optional<Error> mistake;
   size_t mistaken = 0;  // The run of the mistake.
 
-  void Add(size_t input, const Region& region) {
+  // The runs of an input; no batch has begun.
+  void Add(size_t number, const ModelInput& input) {
+    if (input.has_samples()) {
+      AddRows(number, input.region);
+    } else {
+      runs.push_back({number, 0, 1});
+    }
+    next = runs.size();
+  }
+
+ private:
+  void AddRows(size_t input, const Region& region) {
     const int64_t elements = std::max<int64_t>(ElementCount(SampleRegion(region).size), 1);
     const int64_t rows = region.size[0], at_once = std::max<int64_t>(kElementsAtOnce / elements, 1);
     for (int64_t row = 0; row < rows; row += at_once) runs.push_back({input, row, std::min(row + at_once, rows)});
-    next = runs.size();  // No batch has begun.
   }
 };
 
@@ -71,6 +83,12 @@ std::string Describe(const ModelInput& input) {
   for (size_t i = 0; i < input.region.shape.size(); ++i)
     text += Format("%s%" PRId64, i == 0 ? "" : ", ", input.region.shape[i]);
   return text + "]";
+}
+
+std::vector<ModelInput> InputsOfSteps(std::vector<ModelInput> inputs) {
+  const auto is_read_once = [](const ModelInput& input) { return input.is_read_once(); };
+  inputs.erase(std::remove_if(inputs.begin(), inputs.end(), is_read_once), inputs.end());
+  return inputs;
 }
 
 Result<std::vector<int>> MatchFields(const std::string& source, const std::vector<std::string>& fields,
@@ -159,6 +177,14 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
     return number;
   };
   for (const ModelInput& input : inputs) {
+    batches->records_.emplace_back();
+    if (!input.has_samples()) {
+      Result<std::unique_ptr<Records>> records = input.file.open(input);
+      if (!records.ok()) return records.error();
+      batches->records_.back() = std::move(records.value());
+      numbers.push_back(kRecords);
+      continue;
+    }
     if (input.region.shape.empty() || (batches->batch_ != 0 && input.region.shape[0] != batches->batch_)) {
       return Error{ExitCode::kInput,
                    Format("input %s; the first dimension of every input is the batch, %s", Describe(input).c_str(),
@@ -171,11 +197,11 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
   Result<OpenedSource> opened = spec.open({spec, fields, seed});
   if (!opened.ok()) return opened.error();
   for (const int number : numbers) {
-    batches->fields_.push_back(number == kMask ? kMask : opened.value().fields[static_cast<size_t>(number)]);
+    batches->fields_.push_back(number < 0 ? number : opened.value().fields[static_cast<size_t>(number)]);
   }
   batches->source_ = std::move(opened.value().source);
   batches->inputs_ = std::move(inputs);
-  for (size_t i = 0; i < batches->inputs_.size(); ++i) batches->reading_->Add(i, batches->inputs_[i].region);
+  for (size_t i = 0; i < batches->inputs_.size(); ++i) batches->reading_->Add(i, batches->inputs_[i]);
   batches->validation_ = batches->source_->Divide(spec.validation);
   batches->tests_all_ = spec.only_tests && spec.validation == 0 && batches->samples(DataPart::kTest) == 0;
   if (!spec.only_tests) {
@@ -254,7 +280,7 @@ std::vector<Sample> Batches::PartSamples(DataPart part, int64_t index) const {
   return samples;
 }
 
-void Batches::BeginTraining(int64_t step) { Begin(TrainingSamples(step)); }
+void Batches::BeginTraining(int64_t step) { Begin(TrainingSamples(step), step); }
 
 void Batches::LoadTraining(int64_t step) {
   BeginTraining(step);
@@ -262,7 +288,7 @@ void Batches::LoadTraining(int64_t step) {
 }
 
 int64_t Batches::LoadPart(DataPart part, int64_t index) {
-  Begin(PartSamples(part, index));
+  Begin(PartSamples(part, index), index);
   if (auto error = Finish()) Die(error->code, error->message);
   return static_cast<int64_t>(reading_->samples.size());
 }
@@ -283,7 +309,7 @@ void Batches::PreparePart(DataPart part, int64_t count) {
 
 void Batches::Prepare(const std::vector<std::vector<Sample>>& batches) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (fields_[i] == kMask) continue;
+    if (fields_[i] < 0) continue;
     std::vector<Sample> samples;
     for (const std::vector<Sample>& batch : batches) {
       for (int64_t row = 0; row < inputs_[i].region.size[0]; ++row) samples.push_back(SampleAt(inputs_[i], row, batch));
@@ -292,9 +318,10 @@ void Batches::Prepare(const std::vector<std::vector<Sample>>& batches) {
   }
 }
 
-void Batches::Begin(std::vector<Sample> samples) {
+void Batches::Begin(std::vector<Sample> samples, int64_t record) {
   Prepare({samples});
   reading_->samples = std::move(samples);
+  reading_->record = record;
   reading_->mistake.reset();
   reading_->done = 0;
   reading_->next = 0;  // From here on any thread may read.
@@ -308,7 +335,11 @@ bool Batches::ReadSome() {
   const ModelInput& input = inputs_[run.input];
   const int field = fields_[run.input];
   std::optional<Error> mistake;
-  for (int64_t row = run.begin; row < run.end && !mistake.has_value(); ++row) {
+  if (field == kRecords) {
+    const Records& records = *records_[run.input];
+    mistake = records.Read(reading.record % records.count(), input);
+  }
+  for (int64_t row = run.begin; field != kRecords && row < run.end && !mistake.has_value(); ++row) {
     if (field == kMask) {
       const bool is_real = input.region.begin[0] + row < static_cast<int64_t>(reading.samples.size());
       WriteRow(input, row, [&](int64_t) { return is_real ? 1.0f : 0.0f; });
@@ -335,6 +366,8 @@ std::optional<Error> Batches::Finish() {
   return reading.mistake;
 }
 
-bool Batches::ReadsSlowly() const { return source_->ReadsSlowly(); }
+bool Batches::ReadsSlowly() const {
+  return source_->ReadsSlowly() || std::find(fields_.begin(), fields_.end(), kRecords) != fields_.end();
+}
 
 }  // namespace cleave::runtime

@@ -11,8 +11,8 @@
 // next, npy offers one field for each of its files, csv one for each input that has columns, synthetic offers
 // whatever the model asks for, and mix what its parts do. When every input of the model has the name of a field, inputs
 // get the fields of their names; otherwise they get the fields in order. The first dimension of every input is the
-// batch. Samples are in one global order, a function of (seed, epoch) or that of the source, the same on all ranks and
-// for all cuts.
+// batch, but of those with a file of their own, of which a step reads a record. Samples are in one global order, a
+// function of (seed, epoch) or that of the source, the same on all ranks and for all cuts.
 #ifndef CLEAVE_RUNTIME_DATA_DATA_H_
 #define CLEAVE_RUNTIME_DATA_DATA_H_
 
@@ -27,7 +27,27 @@
 
 namespace cleave::runtime {
 
-// An input of the model, and the piece of it that this rank holds; one for each micro-batch.
+struct ModelInput;
+
+// The values of an input that has no samples: one record, or one for each step.
+class Records {
+ public:
+  virtual ~Records() = default;
+
+  virtual int64_t count() const = 0;  // At least 1.
+  // Writes the rank's piece of a record to where the input lies. Any thread may call it.
+  virtual std::optional<Error> Read(int64_t record, const ModelInput& input) const = 0;
+};
+
+// The file of such an input. It carries the function that opens it, so that a program has only the readers that it
+// names (runtime/data/npy.h).
+struct RecordsFile {
+  std::string path;
+  bool is_per_step = false;  // Else it is one record, which is read when the program begins.
+  Result<std::unique_ptr<Records>> (*open)(const ModelInput& input) = nullptr;  // Null: an input of samples.
+};
+
+// An input of the model, and the piece of it that this rank holds; of samples one for each micro-batch.
 struct ModelInput {
   ModelInput(std::string name, Region region, float* values, int64_t limit = 0)
       : name(std::move(name)), region(std::move(region)), is_float(true), floats(values), limit(limit) {}
@@ -45,14 +65,21 @@ struct ModelInput {
     return limit == 0 ? number == static_cast<int32_t>(number) : (number >= 0 && number < limit) || number == besides;
   }
 
+  bool has_samples() const { return file.open == nullptr; }
+  bool is_read_once() const { return !has_samples() && !file.is_per_step; }
+
   std::string name;
-  Region region;  // shape[0] is the global batch.
+  Region region;  // Of samples, shape[0] is the global batch.
   bool is_float = true;
   float* floats = nullptr;  // The rank's buffer: one of the two.
   int32_t* integers = nullptr;
   int64_t limit = 0;  // Integers must lie in [0, limit): classes of a label, symbols of a vocabulary. 0: any value.
   std::optional<int64_t> besides = {};  // Or be this one, which the model leaves out.
+  RecordsFile file = {};
 };
+
+// The inputs without those that are read once: what steps read.
+std::vector<ModelInput> InputsOfSteps(std::vector<ModelInput> inputs);
 
 // The input of this name gets 1 for each real sample of the batch and 0 for padding; it is not a field of the source.
 // The program's metrics must use it: then the sum over test batches of metric * batch is exact.
@@ -145,7 +172,8 @@ const char* DataPartName(DataPart part);  // "validation", "test"
 
 class Batches {
  public:
-  // Opens the data and checks it against the inputs. Every mistake is an Error with exit code 3.
+  // Opens the data and checks it against the inputs, of which none is read once. Every mistake is an Error with exit
+  // code 3.
   static Result<std::unique_ptr<Batches>> Open(const DataSpec& spec, std::vector<ModelInput> inputs, uint64_t seed);
   ~Batches();
 
@@ -196,13 +224,15 @@ class Batches {
   std::vector<Sample> TrainingSamples(int64_t step);
   std::vector<Sample> PartSamples(DataPart part, int64_t index) const;
   void Prepare(const std::vector<std::vector<Sample>>& batches);
-  void Begin(std::vector<Sample> samples);
+  // `record`: the number of the step, or of the batch in its part.
+  void Begin(std::vector<Sample> samples, int64_t record);
 
   std::unique_ptr<Source> source_;
   bool tests_all_ = false;  // What the source offers for training is the test part.
   Division validation_;
   std::vector<ModelInput> inputs_;
-  std::vector<int> fields_;  // Per input: the source's field, -1 for the sample mask.
+  std::vector<int> fields_;  // Per input: the source's field, or what stands for others (batches.cc).
+  std::vector<std::unique_ptr<Records>> records_;  // Per input; null for those of samples.
   int64_t batch_ = 0;
   bool shuffle_ = true;
   uint64_t seed_ = 0;

@@ -12,6 +12,11 @@ namespace cleave::runtime {
 // which each rank reads its pieces.
 DataSpec Npy(std::vector<InputFile> files);
 
+// A .npy file of the input's own, in which all of it stands, or with one dimension more a record of it for each step:
+// after the last one steps begin again with the first.
+RecordsFile OnceFromNpy(std::string path);
+RecordsFile EachStepFromNpy(std::string path);
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_DATA_NPY_H_

@@ -97,5 +97,41 @@ TEST_F(NpyDataTest, FewerThanABatch) {
             "npy has 10 training samples, fewer than one batch of 11");
 }
 
+// Whatever the samples are, a step reads its record, and behind the last one the first.
+TEST_F(NpyDataTest, EachStepReadsARecord) {
+  Write("table", NpyBytes<float>("<f4", "(3, 2, 2)", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+  std::vector<float> table(2, -1);
+  ModelInput of_step = {"table", {{2, 2}, {0, 1}, {2, 1}}, table.data()};  // The second column.
+  of_step.file = EachStepFromNpy(folder_ + "table.npy");
+  const ModelInput x = {"x", WholeRegion({4, 2, 3}), x_.data()};
+  Result<std::unique_ptr<Batches>> batches = Batches::Open(Spec(), {of_step, x}, 7);
+  ASSERT_TRUE(batches.ok()) << batches.error().message;
+  EXPECT_EQ(batches.value()->batch(), 4);
+  for (const int64_t step : {0, 2, 4}) {
+    batches.value()->LoadTraining(step);
+    const auto first = static_cast<float>(4 * (step % 3));
+    EXPECT_EQ(table, (std::vector<float>{first + 1, first + 3})) << step;
+  }
+  ModelInput once = of_step;
+  once.file = OnceFromNpy(folder_ + "table.npy");
+  EXPECT_EQ(InputsOfSteps({x, once, of_step}).size(), 2);
+  EXPECT_EQ(once.file.open(once).error().message, "`" + folder_ +
+                                                      "table.npy` holds float32[3, 2, 2], and input "
+                                                      "`table` is f32[2, 2]");
+}
+
+TEST_F(NpyDataTest, InputsReadOnce) {
+  ModelInput input = {"label", {{10}, {4}, {3}}, label_.data(), 10};
+  input.file = OnceFromNpy(folder_ + "label.npy");
+  const Result<std::unique_ptr<Records>> records = input.file.open(input);
+  ASSERT_TRUE(records.ok()) << records.error().message;
+  EXPECT_FALSE(records.value()->Read(0, input).has_value());
+  EXPECT_EQ(std::vector<int32_t>(label_.begin(), label_.begin() + 4), (std::vector<int32_t>{4, 5, 6, -1}));
+  input.limit = 9;
+  EXPECT_FALSE(input.file.open(input).ok());
+  input.file = OnceFromNpy(folder_ + "none.npy");
+  EXPECT_FALSE(input.file.open(input).ok());
+}
+
 }  // namespace
 }  // namespace cleave::runtime

@@ -1,10 +1,12 @@
 #include "runtime/train/initial_values.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "runtime/checkpoint/stored_parameters.h"
+#include "runtime/device/memory.h"
 #include "runtime/launch/launch.h"
 
 namespace cleave::runtime {
@@ -39,7 +41,37 @@ std::vector<StateTensor> UnchangedOf(const std::vector<ParameterView>& parameter
   return unchanged;
 }
 
+// Reads the rank's piece of the only record to where the input lies.
+std::optional<Error> ReadOnce(const ModelInput& input) {
+  const Result<std::unique_ptr<Records>> records = input.file.open(input);
+  if (!records.ok()) return records.error();
+  if (TensorsAreOnHost()) return records.value()->Read(0, input);
+  const int64_t count = ElementCount(input.region.size);
+  std::vector<float> floats(static_cast<size_t>(input.is_float ? count : 0));
+  std::vector<int32_t> integers(static_cast<size_t>(input.is_float ? 0 : count));
+  ModelInput on_host = input;
+  on_host.floats = floats.data();
+  on_host.integers = integers.data();
+  if (std::optional<Error> error = records.value()->Read(0, on_host)) return error;
+  if (input.is_float) {
+    CopyToDevice(floats.data(), input.floats, count * static_cast<int64_t>(sizeof(float)));
+  } else {
+    CopyToDevice(integers.data(), input.integers, count * static_cast<int64_t>(sizeof(int32_t)));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<Error> ReadInputsOnce(Comm& comm, const std::vector<ModelInput>& inputs) {
+  std::string mistakes;
+  for (const ModelInput& input : inputs) {
+    const std::optional<Error> error = input.is_read_once() ? ReadOnce(input) : std::nullopt;
+    if (error.has_value()) mistakes += (mistakes.empty() ? "" : "\nerror: ") + error->message;
+  }
+  if (mistakes.empty()) return Agree(comm, std::nullopt);
+  return Agree(comm, Error{ExitCode::kInput, mistakes});
+}
 
 std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterFile>& files,
                                         const std::vector<ParameterView>& parameters) {

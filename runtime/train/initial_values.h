@@ -1,4 +1,4 @@
-// Private to runtime/train: first values of parameters that are read from files.
+// Private to runtime/train: first values of parameters that are read from files, and inputs that are read once.
 #ifndef CLEAVE_RUNTIME_TRAIN_INITIAL_VALUES_H_
 #define CLEAVE_RUNTIME_TRAIN_INITIAL_VALUES_H_
 
@@ -19,6 +19,9 @@ namespace cleave::runtime {
 // agree on, with all mistakes that a rank has found.
 std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterFile>& files,
                                         const std::vector<ParameterView>& parameters);
+
+// Reads the inputs that are read once, each rank its pieces. Called by all ranks, as ReadParameterFiles.
+std::optional<Error> ReadInputsOnce(Comm& comm, const std::vector<ModelInput>& inputs);
 
 // What parameters begin with.
 struct InitialValues {

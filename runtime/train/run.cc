@@ -49,9 +49,11 @@ double CommunicationSeconds(const Comm& comm) {
 }
 
 // Whether a thread beside those that compute reads: data that takes long, with a core of its own, which hosts of GPUs
-// have. Called by all ranks, which all have the same data.
+// have. Called by all ranks; a stage of a pipeline may have inputs that others have not.
 bool ReadsBeside(const Batches& batches, Comm& comm) {
-  return batches.ReadsSlowly() && (!TensorsAreOnHost() || HasSpareCore(comm));
+  const std::vector<std::string> slow = comm.GatherText(batches.ReadsSlowly() ? "slow" : "");
+  const bool is_slow = std::any_of(slow.begin(), slow.end(), [](const std::string& rank) { return !rank.empty(); });
+  return is_slow && (!TensorsAreOnHost() || HasSpareCore(comm));
 }
 
 constexpr char kNothingFound[] = "computed again, every value was finite";
@@ -74,7 +76,7 @@ Run::Run(const TrainingSettings& settings, const Options& options, const Context
       report_(report),
       saving_(saving),
       redistributions_(redistributions),
-      feed_(program.Inputs(), batches, ReadsBeside(batches, context.comm)),
+      feed_(InputsOfSteps(program.Inputs()), batches, ReadsBeside(batches, context.comm)),
       parameters_(parameters),
       profile_(options.profile, settings.model_file, context.comm, context.watch),
       evaluation_(settings, context, step, program, batches, feed_, profile_, recordable_),

@@ -101,12 +101,14 @@ std::set<std::string> ExpectedOf(const TrainingSettings& settings, const std::ve
   return expected;
 }
 
-// First values of all parameters. Returns what checkpoints need of them, or an Error that all ranks agree on.
+// First values of all parameters, and of inputs that are read once. Returns what checkpoints need of them, or an Error
+// that all ranks agree on.
 Result<std::optional<CheckpointBase>> SetParameters(const TrainingSettings& settings, const Options& options,
                                                     Comm& comm, TrainingProgram& program,
                                                     const std::vector<ParameterView>& parameters, uint64_t seed,
                                                     Report& report) {
   program.Initialize();
+  if (auto error = ReadInputsOnce(comm, program.Inputs())) return *error;
   if (auto error = ReadParameterFiles(comm, settings.parameter_files, parameters)) return *error;
   const std::string params = options.params.value_or(settings.params);
   const bool trains = settings.mode == Mode::kTrain;
@@ -174,7 +176,7 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
     record.step_seconds.push_back(Now() - start);
   };
   const Result<GenerationRecord> made = settings.generation.run(
-      {settings.generation, options.others, comm, watch, observer, program->Inputs(), compute, seed});
+      {settings.generation, options.others, comm, watch, observer, InputsOfSteps(program->Inputs()), compute, seed});
   if (!made.ok()) return made.error();
   record.generation = made.value();
   record.seconds = made.value().prompt_seconds + made.value().seconds;
@@ -216,7 +218,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step, observer};
   const std::unique_ptr<TrainingProgram> program = create(context);
   watch.Start("reading the data", 0);
-  Result<std::unique_ptr<Batches>> batches = Batches::Open(data.value(), program->Inputs(), seed);
+  Result<std::unique_ptr<Batches>> batches = Batches::Open(data.value(), InputsOfSteps(program->Inputs()), seed);
   if (std::optional<Error> error = Agree(comm, batches.ok() ? std::nullopt : std::optional<Error>(batches.error())))
     return error;
   watch.Start("initial values", 0);

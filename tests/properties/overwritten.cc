@@ -90,7 +90,7 @@ class Memory {
     int64_t begin = storage_.BufferOf(root).offset + moment_ % storage_.PiecesOf(value) * storage_.StrideOf(value);
     if (storage_.host.Find(root) != nullptr) begin += storage_.buffers.total.value();
     const ir::Compute* const source = Source(root);
-    if (source != nullptr && source->kind == ir::OpKind::kInput && program_.time.has_value())
+    if (source != nullptr && ir::IsSamples(source->kind, source->attributes) && program_.time.has_value())
       begin += moment_ * ir::InputStride(program_, root).value();
     const int64_t size = ir::ElementSize(program_.value(value).type.dtype).value();
     const ir::Shape shape = ir::LocalShape(program_, value, rank());

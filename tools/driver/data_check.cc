@@ -46,6 +46,7 @@ class DataCheck {
   bool Run() {
     for (const ir::Op& op : module_.graph.ops) {
       if (op.kind == ir::OpKind::kParameter && op.attributes.Get(ir::attribute::kInit) == "npy") CheckParameter(op);
+      if (op.kind == ir::OpKind::kInput && op.attributes.Has(ir::attribute::kFile)) CheckInput(op);
     }
     if (!module_.training.params.empty()) CheckStoredParameters();
     const ir::DataSource& data = module_.training.data;
@@ -89,6 +90,17 @@ class DataCheck {
     if (!file) return;
     const auto error = file->CheckFits(absl::StrCat("parameter `", op.name, "`"), /*is_float=*/true, op.type.shape);
     if (error) Add(Error(Code::kE0514, error->message), op.name);
+  }
+
+  // An input with a file of its own.
+  void CheckInput(const ir::Op& op) {
+    const std::string path = ir::ParameterFileOf(op.name, op.attributes);
+    if (!Open(path, op.name).has_value()) return;
+    runtime::ModelInput input = InputOf(op);
+    const bool is_read_once = ir::ReadingOf(op.attributes) == ir::InputReading::kOnce;
+    input.file = is_read_once ? runtime::OnceFromNpy(Place(path)) : runtime::EachStepFromNpy(Place(path));
+    const auto records = input.file.open(input);
+    if (!records.ok()) Add(Error(Code::kE0514, records.error().message), op.name);
   }
 
   void AddAtParams(Diagnostic diagnostic) {
@@ -237,17 +249,18 @@ class DataCheck {
     diagnostics_.Add(Error(Code::kE0515, opened.error().message).At(module_.validation_place, "set here"));
   }
 
+  runtime::ModelInput InputOf(const ir::Op& op) const {
+    const runtime::Region whole = runtime::WholeRegion(op.type.shape);
+    if (op.type.dtype == ir::DType::kF32) return {op.name, whole, static_cast<float*>(nullptr)};
+    const ir::IntegerLimit integers = ir::LimitOf(module_.graph, op.id);
+    return {op.name, whole, static_cast<int32_t*>(nullptr), integers.limit, integers.besides};
+  }
+
+  // Those of samples.
   std::vector<runtime::ModelInput> Inputs() const {
     std::vector<runtime::ModelInput> inputs;
     for (const ir::Op& op : module_.graph.ops) {
-      if (op.kind != ir::OpKind::kInput) continue;
-      const runtime::Region whole = runtime::WholeRegion(op.type.shape);
-      if (op.type.dtype == ir::DType::kF32) {
-        inputs.emplace_back(op.name, whole, static_cast<float*>(nullptr));
-      } else {
-        const ir::IntegerLimit integers = ir::LimitOf(module_.graph, op.id);
-        inputs.emplace_back(op.name, whole, static_cast<int32_t*>(nullptr), integers.limit, integers.besides);
-      }
+      if (ir::IsSamples(op.kind, op.attributes)) inputs.push_back(InputOf(op));
     }
     return inputs;
   }
@@ -302,7 +315,7 @@ class DataCheck {
 
   void CheckClasses() {
     for (const ir::Op& op : module_.graph.ops) {
-      if (op.kind != ir::OpKind::kInput || op.type.dtype != ir::DType::kI32) continue;
+      if (!ir::IsSamples(op.kind, op.attributes) || op.type.dtype != ir::DType::kI32) continue;
       const int64_t classes = ir::LimitOf(module_.graph, op.id).limit;
       if (classes == 0 || classes >= kDigits) continue;
       AddAtData(Error(Code::kE0512, absl::StrCat("input `", op.name, "` has labels of ", classes,

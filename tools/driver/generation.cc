@@ -39,7 +39,7 @@ std::string LogitsOf(const ir::Graph& graph) {
 std::optional<ir::OpId> TokensOf(const ir::Graph& graph, const ir::TensorType& logits) {
   std::optional<ir::OpId> tokens;
   for (const ir::Op& op : graph.ops) {
-    if (op.kind != ir::OpKind::kInput || op.type.dtype != ir::DType::kI32 || op.type.rank() != 2) continue;
+    if (!ir::IsSamples(op.kind, op.attributes) || op.type.dtype != ir::DType::kI32 || op.type.rank() != 2) continue;
     if (!std::equal(op.type.shape.begin(), op.type.shape.end(), logits.shape.begin())) continue;
     if (tokens.has_value()) return std::nullopt;
     tokens = op.id;
@@ -55,7 +55,8 @@ std::optional<std::string> BatchArgument(const dsl::syntax::File& file) {
     if (model == nullptr) continue;
     for (const dsl::syntax::Statement& statement : model->body) {
       const auto* input = std::get_if<dsl::syntax::Input>(&statement.kind);
-      if (input == nullptr || !input->type.dimensions.has_value() || input->type.dimensions->empty()) continue;
+      if (input == nullptr || input->file.has_value()) continue;
+      if (!input->type.dimensions.has_value() || input->type.dimensions->empty()) continue;
       const auto* size = std::get_if<dsl::syntax::Expression>(&input->type.dimensions->front().kind);
       const auto* name = size != nullptr ? std::get_if<dsl::syntax::Name>(&size->kind) : nullptr;
       if (name == nullptr) return std::nullopt;

@@ -13,15 +13,16 @@
 namespace cleave::frontend {
 namespace {
 
-Value EvaluateNpy(const dsl::syntax::Argument& argument, Frame& frame, const Context& context) {
+// The path that `npy` is given; nullopt after a mistake.
+std::optional<std::string> EvaluatePath(const dsl::syntax::Argument& argument, Frame& frame, const Context& context) {
   const Value value = context.Evaluate(*argument.value, frame);
-  if (value.is_poison()) return value;
+  if (value.is_poison()) return std::nullopt;
   const auto* path = std::get_if<std::string>(&value.kind);
-  if (path != nullptr && !path->empty()) return Value{InitializerValue{kNpyInitializer, {}, *path}};
+  if (path != nullptr && !path->empty()) return *path;
   context.reporter.Report(
       Error(Code::kE0508, "the path of `npy` is a string that is not empty")
           .At(argument.span, absl::StrCat("this is ", path ? "empty" : DescribeType(value, context.graph()))));
-  return Value{Poison()};
+  return std::nullopt;
 }
 
 // What is neither a call of an initialiser nor an argument that is one.
@@ -60,7 +61,11 @@ Value EvaluateInitializer(const dsl::syntax::Expression& expression, Frame& fram
   }
   const auto matched = MatchArguments(*signature, call->arguments, expression.span, context.reporter);
   if (!matched) return Value{Poison()};
-  if (name->text == kNpyInitializer) return EvaluateNpy(*matched->front(), frame, context);
+  if (name->text == kNpyInitializer) {
+    std::optional<std::string> path = EvaluatePath(*matched->front(), frame, context);
+    if (!path.has_value()) return Value{Poison()};
+    return Value{InitializerValue{kNpyInitializer, {}, *std::move(path)}};
+  }
   InitializerValue initializer{.name = name->text, .numbers = {}};
   for (const dsl::syntax::Argument* argument : *matched) {
     initializer.numbers.emplace_back();
@@ -80,6 +85,38 @@ Value EvaluateInitializer(const dsl::syntax::Expression& expression, Frame& fram
     return Value{Poison()};
   }
   return Value{std::move(initializer)};
+}
+
+std::optional<FileOfInput> EvaluateFileOfInput(const dsl::syntax::Expression& expression, Frame& frame,
+                                               const Context& context) {
+  const auto* call = std::get_if<dsl::syntax::Call>(&expression.kind);
+  const auto* name = call ? std::get_if<dsl::syntax::Name>(&call->callee->kind) : nullptr;
+  if (name == nullptr || name->text != kNpyInitializer) {
+    context.reporter.Report(Error(Code::kE0508, "an input that has no batch is read from a file")
+                                .At(expression.span, "expected `npy(\"FILE.npy\")`")
+                                .Note("an input that has one is read from the `data` of `train`"));
+    return std::nullopt;
+  }
+  static const Signature kSignature{
+      .callee = kNpyInitializer,
+      .arguments = {{"path", "path: string", true}, {"per_step", "per_step: bool = false", false}}};
+  const auto matched = MatchArguments(kSignature, call->arguments, expression.span, context.reporter);
+  if (!matched) return std::nullopt;
+  std::optional<std::string> path = EvaluatePath(*matched->front(), frame, context);
+  if (!path.has_value()) return std::nullopt;
+  FileOfInput file = {.path = *std::move(path)};
+  if (const dsl::syntax::Argument* const argument = matched->back(); argument != nullptr) {
+    const Value value = context.Evaluate(*argument->value, frame);
+    if (value.is_poison()) return std::nullopt;
+    const bool* const is_per_step = std::get_if<bool>(&value.kind);
+    if (is_per_step == nullptr) {
+      context.reporter.Report(Error(Code::kE0204, "`per_step` is `true` or `false`")
+                                  .At(argument->span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
+      return std::nullopt;
+    }
+    file.is_per_step = *is_per_step;
+  }
+  return file;
 }
 
 }  // namespace cleave::frontend

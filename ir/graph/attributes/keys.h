@@ -98,6 +98,7 @@ inline constexpr Attribute<std::string> kInit{"init"};
 inline constexpr Attribute<double> kFirst{"first"};
 inline constexpr Attribute<double> kSecond{"second"};
 inline constexpr Attribute<std::string> kFile{"file"};
+inline constexpr Attribute<bool> kPerStep{"per_step"};  // Of an input with a file: it has a record for each step.
 inline constexpr Attribute<bool> kLocal{"local"};
 inline constexpr Attribute<bool> kTrained{"trained"};
 inline constexpr Attribute<std::string> kStores{"stores"};  // The matrix of which it has the numbers or the scales.

@@ -146,9 +146,13 @@ bool ReadsStep(const Attributes& attributes) {
   return std::any_of(nodes.begin(), nodes.end(), [](const Scalar& node) { return node.Is(Primitive::kVariable); });
 }
 
+// With `file` it is no batch, but what stands in this .npy file, whose path is as that of a parameter; with `per_step`
+// too, the file has a record of it for each step.
 OpDefinition DefineInput() {
   OpDefinition definition = SourceOp(true, "a batch of data, by the name of the model's input");
   definition.signature.push_back(RequiredAttribute(attribute::kData));
+  definition.signature.push_back({.name = "file", .kind = ArgumentKind::kString, .internal = true});
+  definition.signature.push_back({.name = "per_step", .kind = ArgumentKind::kBool, .internal = true});
   return definition;
 }
 

@@ -170,7 +170,7 @@ class StoragePlanner {
           storage_.root[value] = storage_.root[Reads(step).front()];
         }
         if (IsSource(step)) permanent_.insert(value);
-        if (compute != nullptr && compute->kind == OpKind::kInput) inputs_.insert(value);
+        if (compute != nullptr && IsSamples(compute->kind, compute->attributes)) inputs_.insert(value);
         if (IsSum(step)) sums_over_time_.insert(value);
         if (IsCopyOut(step)) on_host_.insert(value);
         if (storage_.root[value].has_value()) classes_[*storage_.root[value]].push_back(value);

@@ -82,6 +82,26 @@ TEST(MicroBatchesTest, SumsOfInputsAreThereBeforeThem) {
             "x mean mean.total most most.total ");
 }
 
+// What has no samples is computed once for all micro-batches, whatever its sizes are.
+TEST(MicroBatchesTest, InputsWithoutSamplesAreNotCut) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {12, 6});
+  const OpId table = builder.Add(OpKind::kInput, {},
+                                 {{attribute::kShape, Shape{12, 4}},
+                                  {attribute::kData, std::string("table")},
+                                  {attribute::kFile, std::string("table.npy")}},
+                                 "table");
+  const OpId own = builder.Add(OpKind::kMatmul, {table, AddParameter(builder, "weight", {4, 6})}, {}, "own");
+  const OpId y = builder.Add(OpKind::kMatmul, {x, own}, {{attribute::kTransposeB, true}}, "y");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {y}, {}, "loss");
+  const Graph graph = TrainingGraph(std::move(builder).Build(), {});
+  const Program program = InMicroBatches(graph, DataParallelPlan(graph, MeshOf({2})), 3);
+  const std::string before = Names(program, Repeat::kOnceBefore);
+  EXPECT_NE(before.find("table "), std::string::npos) << before;
+  EXPECT_NE(before.find("own "), std::string::npos) << before;
+  EXPECT_EQ(CheckStatically(program), std::vector<std::string>());
+}
+
 TEST(MicroBatchesTest, WhatIsSummedRunsAfterThem) {
   const Graph graph = TestMlp();
   const Program program = InMicroBatches(graph, DataParallelPlan(graph, MeshOf({2})), 4);

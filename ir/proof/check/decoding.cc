@@ -69,7 +69,8 @@ class Steps {
       : decoding_(decoding), sources_(RandomSources(decoding.graph, seed)) {
     for (const SourceValues& one : models) tokens_.push_back(one.at(tokens));
     for (const Op& op : decoding.graph.ops) {
-      if (op.kind == OpKind::kParameter) sources_[op.id] = models.front().at(*model.Find(op.name));
+      const bool is_given = op.kind == OpKind::kInput && ReadingOf(op.attributes) == InputReading::kOnce;
+      if (op.kind == OpKind::kParameter || is_given) sources_[op.id] = models.front().at(*model.Find(op.name));
     }
   }
 

@@ -237,5 +237,16 @@ TEST(DecodingTest, OtherInputsAreRefused) {
   EXPECT_EQ(std::get<DecodeProblem>(made).op, other);
 }
 
+// An input that is read once is there for all places.
+TEST(DecodingTest, WhatIsReadOnceIsGiven) {
+  LanguageModel model;
+  const OpId table = model.Add(OpKind::kInput, {},
+                               {{attribute::kShape, Shape{kTime, kWidth}},
+                                {attribute::kData, std::string("table")},
+                                {attribute::kFile, std::string("table.npy")}});
+  const Graph graph = model.Finish(model.Attention(model.Add(OpKind::kAdd, {model.x, table}), /*masks=*/true));
+  ExpectRight(graph, model);
+}
+
 }  // namespace
 }  // namespace cleave::ir

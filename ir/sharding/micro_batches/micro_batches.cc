@@ -106,9 +106,10 @@ class Tracer {
 
   BatchUses Run() && {
     for (const Op& op : graph_.ops) {
-      if (op.kind == OpKind::kInput && op.type.rank() == 0) {
+      const bool is_samples = IsSamples(op.kind, op.attributes);
+      if (is_samples && op.type.rank() == 0) {
         uses_.obstacle = {.op = op.id, .reader = op.id};
-      } else if (op.kind == OpKind::kInput) {
+      } else if (is_samples) {
         uses_.ops[op.id] = {.kind = Kind::kEach, .index = rules_.Of(graph_, op).output[0][0]};
         values_[op.id] = {.kind = Dependence::Kind::kSample, .dimension = 0};
       } else {
@@ -284,7 +285,7 @@ class Divisions {
 
 std::optional<int64_t> BatchOf(const Graph& graph) {
   for (const Op& op : graph.ops) {
-    if (op.kind == OpKind::kInput && op.type.rank() > 0) return op.type.shape[0];
+    if (IsSamples(op.kind, op.attributes) && op.type.rank() > 0) return op.type.shape[0];
   }
   return std::nullopt;
 }

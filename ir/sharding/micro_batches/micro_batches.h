@@ -65,11 +65,12 @@ struct BatchUses {
   std::optional<BatchObstacle> obstacle;  // Then `ops` is not complete.
 };
 
-// The samples of a step: all inputs that have dimensions have them as the first one. nullopt where there is none.
+// The samples of a step: all inputs of samples that have dimensions have them as the first one. nullopt where there is
+// none.
 std::optional<int64_t> BatchOf(const Graph& graph);
 
-// For each op of a training graph. Samples are the first dimension of every input. REQUIRES: VerifyGraph finds no
-// error, and the graph is not manual.
+// For each op of a training graph. Samples are the first dimension of every input that IsSamples. REQUIRES: VerifyGraph
+// finds no error, and the graph is not manual.
 BatchUses FindBatchUses(const Graph& graph);
 
 // Why a step cannot take its batch in as many micro-batches as its plan says.

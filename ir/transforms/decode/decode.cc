@@ -223,8 +223,9 @@ class Decoder {
     Need& need = needs_[op.id];
     if (!need.at.has_value() && !need.whole) return;
     if (op.kind == OpKind::kInput) {
-      if (op.id != options_.tokens) return Fail(op.id, "is data that no prompt gives");
-      if (need.whole) return Fail(op.id, "is needed at all places at once, by an op that mixes them");
+      const bool is_given = ReadingOf(op.attributes) == InputReading::kOnce;
+      if (op.id != options_.tokens && !is_given) return Fail(op.id, "is data that no prompt gives");
+      if (need.whole && !is_given) return Fail(op.id, "is needed at all places at once, by an op that mixes them");
       return;
     }
     if (need.whole && varies_[op.id] != 0) {

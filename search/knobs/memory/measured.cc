@@ -49,7 +49,7 @@ Bytes PeakOf(const ir::LoweredProgram& program) { return program.memory.use.pred
 int64_t SamplesOfRank(const ir::Graph& graph, const ir::Plan& plan) {
   int64_t samples = 1;
   for (const ir::Op& op : graph.ops) {
-    if (op.kind != ir::OpKind::kInput || op.type.rank() == 0) continue;
+    if (!ir::IsSamples(op.kind, op.attributes) || op.type.rank() == 0) continue;
     const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, ir::RuleOf(graph, op));
     samples = std::max(samples, ir::LargestLocalShape(layout, plan.mesh, op.type.shape)[0]);
   }

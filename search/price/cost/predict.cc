@@ -157,9 +157,11 @@ std::vector<InputCost> InputsOf(const Run& run) {
   for (size_t i = 0; i < run.program.steps.size(); ++i) {
     const ir::Compute* const compute = ir::ComputeOf(run.program.steps[i]);
     if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
+    const ir::InputReading reading = ir::ReadingOf(compute->attributes);
+    if (reading == ir::InputReading::kOnce) continue;
     const Bytes bytes = run.local[compute->output].bytes();
     inputs.push_back({.step = static_cast<int>(i),
-                      .cost = {.runs = ir::MicroBatches(run.program),
+                      .cost = {.runs = reading == ir::InputReading::kSamples ? ir::MicroBatches(run.program) : 1,
                                .seconds = InputSeconds(run.cluster, bytes),
                                .bytes = bytes,
                                .limit = Limit::kInput}});

@@ -29,6 +29,7 @@ double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::M
   const ir::Op& op = facts.op(id);
   const ir::Rule& rule = facts.rule(id);
   if (facts.roles[id] == Role::kInput) {
+    if (ir::ReadingOf(op.attributes) == ir::InputReading::kOnce) return 0;
     const Bytes bytes = LocalType(facts.value_type(id), ir::OutputLayout(strategy, rule), mesh).bytes();
     return InputSeconds(cluster, bytes).value() * static_cast<double>(facts.runs(id));
   }
@@ -103,7 +104,8 @@ Prices TimePrices(const GraphFacts& facts, const Cluster& machine, const ir::Mes
   IdVector<ir::OpId, int> kinds(facts.graph->ops.size(), 0);
   std::map<std::tuple<KernelShare, int64_t, bool>, int> kind_of_share;
   for (const ir::Op& op : facts.graph->ops) {
-    const bool is_data = facts.roles[op.id] == Role::kInput && !facts.is_unread_data(op.id);
+    const bool is_data = facts.roles[op.id] == Role::kInput && !facts.is_unread_data(op.id) &&
+                         ir::ReadingOf(op.attributes) != ir::InputReading::kOnce;
     const bool is_read = is_data && cluster.input_bytes_per_second > 0;
     const bool is_free = (op.inputs.empty() && !is_read) || ir::DefinitionOf(op).is_alias;
     if (is_free || facts.roles[op.id] == Role::kAside) continue;

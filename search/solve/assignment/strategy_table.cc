@@ -205,6 +205,7 @@ int StrategyTable::DataFrom(ir::OpId op, LayoutIndex input) {
 
 int StrategyTable::BatchCut(ir::OpId input) {
   const ir::Rule& rule = facts_.rule(input);
+  if (!ir::IsSamples(facts_.op(input).kind, facts_.op(input).attributes)) return 0;
   return Intern(input,
                 StrategyFromDimensions(CutByBatch(facts_.op(input).type.shape, mesh()), rule.output, rule, mesh()));
 }

@@ -14,6 +14,17 @@ struct Batch {
   int64_t samples = 0;
 };
 
+// Whether data has samples: not where all that it is computed from is inputs that have none.
+bool HasBatch(const GraphFacts& facts, const ir::Op& op, const IdVector<ir::OpId, Batch>& batches) {
+  if (op.kind == ir::OpKind::kInput) return ir::IsSamples(op.kind, op.attributes);
+  bool reads_others = false;
+  for (const ir::OpId input : op.inputs) {
+    if (batches[input].dimension >= 0) return true;
+    reads_others |= facts.roles[input] == Role::kInput || facts.roles[input] == Role::kData;
+  }
+  return !reads_others;
+}
+
 // The batch of each value: the first dimension of data, and of any other value the dimension of the factor that is the
 // batch of an input.
 IdVector<ir::OpId, Batch> FindBatches(const GraphFacts& facts) {
@@ -22,7 +33,7 @@ IdVector<ir::OpId, Batch> FindBatches(const GraphFacts& facts) {
     Batch& own = batches[op.id];
     const Role role = facts.roles[op.id];
     if (role == Role::kInput || role == Role::kData) {
-      if (op.type.rank() > 0) own = {.dimension = 0, .samples = op.type.shape[0]};
+      if (op.type.rank() > 0 && HasBatch(facts, op, batches)) own = {.dimension = 0, .samples = op.type.shape[0]};
       continue;
     }
     if (!facts.is_set(op.id)) continue;
