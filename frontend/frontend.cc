@@ -329,6 +329,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   Module module;
   module.pins.settings = ReadParallel(overridden.parallel, options.devices.has_value(), evaluator, reporter);
   if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
+  if (options.generates) evaluator.SetGenerates();
   evaluator.RunModel(*items.model, options.outputs);
   module.training = ReadTrain(overridden.train, evaluator, reporter,
                               {.data = module.data_place,

@@ -69,6 +69,9 @@ struct FrontendOptions {
   // The target whose bodies of the model's own ops are taken: "cpu" or "cuda".
   std::string target = "cpu";
 
+  // Whether the program generates: the value of `generating`.
+  bool generates = false;
+
   // Values of the model that are wanted besides its loss: names of its `let`s, each of which gets a look (kOutput)
   // whose part is the name. A name that is none of them gets none.
   std::vector<std::string> outputs = {};

@@ -22,14 +22,18 @@ void Evaluator::SetRanks(std::vector<ir::RankAxis> axes) {
   pieces_->ops.builder().mutable_graph().rank_axes = std::move(axes);
 }
 
+void Evaluator::SetGenerates() { pieces_->generates = true; }
+
 void Evaluator::RunModel(const dsl::syntax::Model& model, const std::vector<std::string>& outputs) {
   RunOnce(model, outputs);
   reporter_.Mute(false);
   while (!reporter_.has_errors() && numbers_.Settle(graph())) {
     const ManualModel manual = pieces_->model;
+    const bool generates = pieces_->generates;
     std::vector<ir::RankAxis> axes = graph().rank_axes;
     Begin();
     pieces_->model = manual;
+    pieces_->generates = generates;
     SetRanks(std::move(axes));
     RunOnce(model, outputs);
     reporter_.Mute(false);

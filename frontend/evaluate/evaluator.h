@@ -49,6 +49,8 @@ class Evaluator : private Interpreter {
   // `parallel` block has been read.
   void SetModel(const dsl::syntax::Model& model, std::optional<Span> attribute);
   void SetRanks(std::vector<ir::RankAxis> axes);
+  // Called before RunModel for a program that generates.
+  void SetGenerates();
 
   // `outputs`: names of the model's values that are looked at in the end (kOutput).
   void RunModel(const dsl::syntax::Model& model, const std::vector<std::string>& outputs = {});

@@ -30,6 +30,7 @@ Value EvaluateName(const std::string& name, Span span, Frame& frame, Pieces& pie
   if (std::optional<Value> of_ranks = RankName(name, span, pieces.model, context.graph(), context.reporter))
     return *std::move(of_ranks);
   if (name == "step" && pieces.optimizing.has_value()) return pieces.optimizing->step;
+  if (name == "generating") return Value{pieces.generates};
   const Callee callee = pieces.functions.Find(name, frame.function);
   const auto* op = std::get_if<const ir::OpDefinition*>(&callee);
   const bool is_source = op != nullptr && (*op)->op_class == ir::OpClass::kSource;

@@ -53,6 +53,7 @@ struct Pieces {
   Messages messages;                                  // `send` and `recv`.
   Vmap vmap;                                          // Mapped calls.
   std::optional<OptimizedParameter> optimizing = {};  // Where an optimizer is expanded, and no model.
+  bool generates = false;                             // Whether the program generates: the value of `generating`.
 };
 
 }  // namespace cleave::frontend

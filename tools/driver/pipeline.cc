@@ -258,6 +258,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
                                                               .devices = devices.given,
                                                               .default_devices = devices.otherwise,
                                                               .target = options.target,
+                                                              .generates = options.mode == ir::Mode::kGenerate,
                                                               .outputs = options.outputs,
                                                               .override_folder = "."},
                                                              diagnostics);

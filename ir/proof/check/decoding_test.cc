@@ -248,5 +248,22 @@ TEST(DecodingTest, WhatIsReadOnceIsGiven) {
   ExpectRight(graph, model);
 }
 
+// Experts that take the first tokens that choose them, and as many as there are: others pass by. Which find room is
+// known from the tokens before.
+TEST(DecodingTest, ARunningCountRoutes) {
+  LanguageModel model;
+  constexpr int64_t kExperts = 3, kRoom = 2;
+  const OpId scores = model.Add(OpKind::kMatmul, {model.x, model.Parameter({kWidth, kExperts})});
+  const OpId places = model.Add(OpKind::kGroupBy, {model.Add(OpKind::kArgmax, {scores})},
+                                {{attribute::kGroups, kExperts}, {attribute::kCapacity, kRoom}});
+  const OpId rows = model.Add(OpKind::kGather, {model.x, places}, {{attribute::kAxis, 1}, {attribute::kBatch, 1}});
+  const OpId made = model.Add(OpKind::kEinsum, {rows, model.Parameter({kExperts, kWidth, kWidth})},
+                              {{attribute::kEquation, "g e c w, e w h -> g e c h"}});
+  const OpId back = model.Add(OpKind::kScatterAdd, {made, places},
+                              {{attribute::kAxis, 1}, {attribute::kBatch, 1}, {attribute::kSize, kTime}});
+  const Graph graph = model.Finish(model.Add(OpKind::kAdd, {model.x, back}));
+  ExpectRight(graph, model);
+}
+
 }  // namespace
 }  // namespace cleave::ir

@@ -154,6 +154,11 @@ class Decoder {
       if (is_windowed) return std::nullopt;
       form.inputs.push_back(own.empty() ? std::nullopt : std::optional(own[0]));
     }
+    // What no input has along this dimension is the same at all places only where it is repeated: the result of
+    // scatter_add is other slices.
+    const bool is_new =
+        std::none_of(form.inputs.begin(), form.inputs.end(), [](const auto& own) { return own.has_value(); });
+    if (is_new && op.kind != OpKind::kBroadcastTo) return std::nullopt;
     if (!TakesPlaces(op, time, form)) return std::nullopt;
     resized.size = factor->major * options_.places * factor->minor;
     const OpDefinition& definition = DefinitionOf(op);
