@@ -506,6 +506,43 @@ TEST(PreludeTest, CrossEntropyByName) {
   }
 }
 
+// Against the losses of torch.nn.functional in double with reduction = "none", of which some count.
+TEST(PreludeTest, LossesOfWhatCounts) {
+  struct Case {
+    const char* loss;
+    double value;
+  };
+  for (const Case& c : {
+           Case{"mse(x, cos, keep = keep)", 1.0233613156671728},
+           Case{"mse(x, cos, keep = sample)", 0.977247064113841},
+           Case{"mae(x, cos, keep = keep)", 0.9275372686085739},
+           Case{"huber(x, cos, delta = 0.7, keep = keep)", 0.4216463437613131},
+           Case{"huber(x, cos, keep = keep, reduction = \"sum\")", 7.8337120538523335},
+           Case{"bce_with_logits(x, 0.5 * cos + 0.5, keep = keep)", 0.7604907421115203},
+           Case{"mse(x, cos, reduction = \"sum\")", 23.089310384618333},
+       }) {
+    const Analyzed analyzed = AnalyzeText(
+        absl::StrCat("model M() {\n  input x: f32[2, 3, 4];\n  input cos: f32[2, 3, 4];\n  input keep: f32[2, 3];\n"
+                     "  input sample: f32[2];\n  loss ",
+                     c.loss, ";\n}\ntrain M { data = synthetic(); }"));
+    ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+    const ir::Graph& graph = analyzed.module->graph;
+    ir::SourceValues sources;
+    for (const ir::Op& op : graph.ops) {
+      if (op.kind != ir::OpKind::kInput) continue;
+      ir::Tensor& tensor = sources[op.id] = ir::Zeros(op.type.shape);
+      for (size_t i = 0; i < tensor.values.size(); ++i) {
+        const double at = static_cast<double>(i);
+        tensor.values[i] = op.name == "x"      ? std::sin(at)
+                           : op.name == "cos"  ? std::cos(at)
+                           : op.name == "keep" ? std::vector<double>{1, 0, 1, 1, 0, 1}[i]
+                                               : at;
+      }
+    }
+    EXPECT_NEAR(ir::InterpretGraph(graph, sources, 1)[*graph.loss].values[0], c.value, 1e-12) << c.loss;
+  }
+}
+
 // In a metric the mean is over what counts in all batches of an evaluation, without padding.
 TEST(PreludeTest, CrossEntropyByNameInAMetric) {
   const Analyzed analyzed = AnalyzeText(
