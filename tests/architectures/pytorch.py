@@ -20,6 +20,52 @@ def floats(*shape):
     return sines(shape, 0.3, 2.3)
 
 
+BITS = (1 << 64) - 1
+
+
+class Draws:
+    """The random numbers of the language (ir/graph/ops/random_stream.h): Philox 4x32-10, of seed 1 and this step."""
+
+    step = 1
+
+    @staticmethod
+    def mixed(value):
+        value = (value + 0x9E3779B97F4A7C15) & BITS
+        value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & BITS
+        value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & BITS
+        return value ^ (value >> 31)
+
+    @classmethod
+    def words(cls, name, count):
+        text = 0xCBF29CE484222325
+        for letter in name.encode():
+            text = ((text ^ letter) * 0x100000001B3) & BITS
+        key = cls.mixed(cls.mixed(1) ^ text)
+        for block in range((count + 3) // 4):
+            a, b, c, d = block & 0xFFFFFFFF, block >> 32, cls.step, 0
+            low, high = key & 0xFFFFFFFF, key >> 32
+            for _ in range(10):
+                first, second = 0xD2511F53 * a, 0xCD9E8D57 * c
+                a, b, c, d = (second >> 32) ^ b ^ low, second & 0xFFFFFFFF, (first >> 32) ^ d ^ high, first & 0xFFFFFFFF
+                low, high = (low + 0x9E3779B9) & 0xFFFFFFFF, (high + 0xBB67AE85) & 0xFFFFFFFF
+            yield from (a, b, c, d)
+
+    @classmethod
+    def uniform(cls, name, *shape):
+        count = math.prod(shape)
+        return torch.tensor([(word >> 8) * 2.0**-24 for word in cls.words(name, count)][:count]).reshape(shape)
+
+    @classmethod
+    def normal(cls, name, *shape):
+        count = math.prod(shape)
+        words = [(word + 1) * 2.0**-32 for word in cls.words(name, count)]
+        numbers = []
+        for i in range(0, len(words), 2):
+            radius, angle = math.sqrt(-2 * math.log(words[i])), 2 * math.pi * words[i + 1]
+            numbers += [radius * math.cos(angle), radius * math.sin(angle)]
+        return torch.tensor(numbers[:count]).reshape(shape)
+
+
 def whole(shape, limit):
     i = torch.arange(math.prod(shape))
     return ((7 * i * i + i) % limit).reshape(shape)
@@ -171,6 +217,55 @@ def unet(p, batch, width):
     top = expanded(p, "top", expanded(p, "up", quarter, half), full)
     ink = conv2d(p, "ink", top, 1, 1)
     return F.binary_cross_entropy_with_logits(ink, (image > 0).double())
+
+
+def vae(p, batch, hidden, latent):
+    pixels = floats(batch, 784) * 0.3081 + 0.1307
+    h = F.relu(dense(p, "mean_log_variance.h", pixels, hidden))
+    mean, log_variance = (dense(p, "mean_log_variance." + name, h, latent) for name in ("mean", "log_variance"))
+    z = mean + torch.exp(0.5 * log_variance) * Draws.normal("z.normal", batch, latent)
+    logits = dense(p, "logits.out", F.relu(dense(p, "logits.h", z, hidden)), 784)
+    code = 0.5 * (log_variance.exp() + mean**2 - 1 - log_variance)
+    return 784 * F.binary_cross_entropy_with_logits(logits, pixels) + code.sum(1).mean()
+
+
+def group_norm(p, name, x, groups):
+    return F.group_norm(x, groups, p(name + ".weight", x.shape[1]), p(name + ".bias", x.shape[1]))
+
+
+def shifted_residual(p, name, x, about, channels, groups):
+    first = conv2d(p, name + ".first.conv2d_0", F.silu(group_norm(p, name + ".first.group_norm_0", x, groups)), channels, 3, 1, 1)
+    middle = first + dense(p, name + ".shift", about, channels)[:, :, None, None]
+    second = conv2d(p, name + ".second.conv2d_0", F.silu(group_norm(p, name + ".second.group_norm_0", middle, groups)), channels, 3, 1, 1)
+    return (x if x.shape[1] == channels else conv2d(p, name + ".bridge", x, channels, 1)) + second
+
+
+def diffusion(p, batch, times, width, groups):
+    image, label = digits(batch)
+    pixels = (image * 0.3081 + 0.1307) * 2 - 1
+    time = (Draws.uniform("time.uniform", batch).float() * times).long()
+    noise = Draws.normal("noise.normal", *pixels.shape)
+    added = 0.02 / times + (4 - 0.02) / times * torch.arange(times) / (times - 1)
+    kept = torch.cumprod(1 - added, 0)[time][:, None, None, None]
+    noisy = pixels * kept.sqrt() + noise * (1 - kept).sqrt()
+    label = torch.where(Draws.uniform("is_told.uniform", batch) < 0.9, label, 10)
+    embedded = p("about.embedding_0.weight", times, 4 * width)[time] + p("about.embedding_1.weight", 11, 4 * width)[label]
+    about = F.silu(embedded)
+
+    def down(name, x, channels, stride):
+        x = conv2d(p, f"guess.{name}.conv2d_0", x, channels, 3, stride, 1)
+        return shifted_residual(p, f"guess.{name}.residual_0", x, about, channels, groups)
+
+    def up(name, x, bridge, channels):
+        x = torch.cat((F.interpolate(x, scale_factor=2), bridge), 1)
+        return shifted_residual(p, f"guess.{name}", x, about, channels, groups)
+
+    fine = down("fine", noisy, width, 1)
+    half = down("half", fine, 2 * width, 2)
+    small = down("small", half, 2 * width, 2)
+    fine_up = up("fine_up", up("half_up", small, half, 2 * width), fine, width)
+    guess = conv2d(p, "guess.out.conv2d_0", F.silu(group_norm(p, "guess.out.group_norm_0", fine_up, groups)), 1, 3, 1, 1)
+    return F.mse_loss(guess, noise)
 
 
 def attention(p, name, x, heads, causal, project):
@@ -444,7 +539,8 @@ def train(model, lr, folder=None, files=None, devices=(None,), clip=None, traine
     mine = [value for key, value in p.items() if trained(key)]
     optimizer = torch.optim.SGD(mine, lr=lr)
     losses = []
-    for _ in range(8):
+    for step in range(1, 9):
+        Draws.step = step
         loss = model(p, **sizes)
         optimizer.zero_grad()
         loss.backward()
@@ -476,6 +572,8 @@ train(manual_halo, 0.5, devices=(1, 2, 4), batch=2, channels=2)
 train(manual_transpose, 0.2, devices=(1, 4), batch=3, strips=8, width=12)
 train(resnet, 0.05, batch=3, width=2, stages=2, blocks=2)
 train(unet, 0.05, batch=2, width=2, fixed=("missing=0.0",))
+train(vae, 0.001, batch=3, hidden=6, latent=3)
+train(diffusion, 0.05, clip=1.0, batch=2, times=5, width=4, groups=2)
 train(vit, 0.1, clip=1.0, batch=3, size=28, patch=14, width=8, heads=2, depth=2)
 train(llama, 0.1, clip=1.0, batch=2, seq=6, vocab=11, width=8, heads=4, groups=2, hidden=12, depth=2)
 for chosen, room in ((1, 80), (2, 0)):
