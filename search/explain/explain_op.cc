@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,23 +12,14 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/layout/layout.h"
 #include "search/explain/collectives.h"
+#include "search/explain/decisions.h"
 #include "search/explain/explain.h"
 #include "search/explain/table.h"
-#include "search/explain/what_if.h"
-#include "search/knobs/regions/regions.h"
-#include "search/model/facts/facts.h"
-#include "search/model/pins/pins.h"
-#include "search/price/cost/time_prices.h"
-#include "search/solve/assignment/assignment.h"
-#include "search/solve/sapp/alternatives.h"
-#include "search/solve/sapp/bundles.h"
+#include "search/explain/why_not.h"
 #include "search/solve/sapp/choices.h"
 
 namespace cleave::search {
 namespace {
-
-// The number of alternatives for which conditions are computed.
-constexpr size_t kAsked = 3;
 
 absl::Status UnknownOp(const ir::Graph& graph, absl::string_view name) {
   std::vector<std::string> names;
@@ -59,19 +48,6 @@ std::string Facts(const Explained& explained, const ir::Op& op) {
       text, Wrapped(absl::StrCat("  decided by  ", ir::DecidedByName(planned.decided_by), ": "), planned.reason, 14));
 }
 
-std::string PartsText(const ir::CostParts& parts, const std::string& price) {
-  const std::vector<std::pair<std::string, double>> named = {
-      {"inside", parts.inside},     {"inputs", parts.inputs},       {"output", parts.output},
-      {"backward", parts.backward}, {"gradients", parts.gradients}, {"elsewhere", parts.elsewhere}};
-  std::vector<std::string> words;
-  for (const auto& [name, cost] : named) {
-    const std::string text = CostText(cost, price);
-    if (cost != 0 && text != "0") words.push_back(absl::StrCat(name, " ", text));
-  }
-  return absl::StrCat(words.empty() ? "nothing is sent" : absl::StrJoin(words, ", "), "; ",
-                      Plural(parts.collectives, "collective"));
-}
-
 std::string ChoiceTable(const std::vector<ir::Choice>& choices, const ir::Rule& rule, const ir::Plan& plan) {
   const auto chosen =
       std::find_if(choices.begin(), choices.end(), [](const ir::Choice& choice) { return choice.chosen; });
@@ -91,64 +67,23 @@ std::string ChoiceTable(const std::vector<ir::Choice>& choices, const ir::Rule& 
   return text;
 }
 
-bool IsInSeconds(const Explained& explained) { return explained.plan.search.price == "time"; }
-
-// The plan as an assignment; nullptr where the plan does not follow from its forward ops (because it was edited, or its
-// optimizer is sharded).
-std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const GraphFacts& facts) {
-  const ir::Plan& plan = explained.plan;
-  Diagnostics ignored;
-  const std::optional<OpDemands> demands = ResolvePins(facts, plan.mesh, explained.pins, ignored);
-  if (!demands.has_value()) return nullptr;
-  AssignmentOptions options{.gradient_weight = plan.gradient_weight, .dataset = std::nullopt};
-  if (IsInSeconds(explained)) {
-    options.prices = TimePrices(facts, explained.cluster, plan.mesh, explained.execution.fuse);
-    options.prices.may_leave_idle =
-        MayLeaveIdle(explained.graph, plan.mesh.rank_count(), plan.micro_batches, explained.pins.settings.leave_idle);
-  }
-  if (explained.pins.settings.dataset_given) options.dataset = explained.pins.settings.dataset;
-  OpDemands held = *demands;
-  if (!explained.pins.regions.empty()) {
-    if (!options.dataset.has_value()) options.dataset = ir::DatasetLayout::kFullBatch;
-    held = HeldDemands(
-        {.facts = facts, .demands = *demands, .pins = explained.pins, .outside = explained.pins.settings.outside});
-  }
-  auto assignment = std::make_unique<Assignment>(facts, plan.mesh, options, held);
-  std::vector<Change> changes;
-  for (ir::OpId op : facts.set_ops) changes.push_back({op, plan.ops[op].strategy});
-  assignment->Apply(changes);
-  for (const ir::Op& op : explained.graph.ops) {
-    if (facts.roles[op.id] == Role::kAside || facts.is_unread_data(op.id)) continue;
-    if (!(assignment->strategy(op.id) == plan.ops[op.id].strategy)) return nullptr;
-  }
-  return assignment;
-}
-
 // What would have to change for the next choices to be better: under the price `time` in seconds, else in bytes.
 std::string Conditions(const Explained& explained, const ir::Op& op) {
   if (explained.plan.ops[op.id].choices.size() < 2) return "";
-  const bool is_in_seconds = IsInSeconds(explained);
-  const GraphFacts facts = FactsOf(explained.graph, explained.plan.micro_batches);
-  const std::unique_ptr<Assignment> assignment = AssignmentOf(explained, facts);
-  if (assignment == nullptr) {
+  WhyNot why_not(explained);
+  if (!why_not.is_known()) {
     return "\nwhat would have to change is not known: this plan does not follow from its forward ops alone\n";
   }
-  const Bundles bundles = FindBundles(facts);
+  const ir::Rule rule = ir::RuleOf(explained.graph, op);
   std::string text;
-  size_t asked = 0;
-  for (const Alternative& other : Alternatives(*assignment, bundles).OthersFor(op.id)) {
-    if (asked++ == kAsked) break;
-    const WhatIf what_if(*assignment, other.changes, is_in_seconds ? std::optional(explained.cluster) : std::nullopt);
-    const double more = what_if.Now();
-    std::vector<std::string> conditions = what_if.Conditions();
-    if (more < 0) conditions = {"now"};
-    if (conditions.empty()) conditions = {"with no gradient_weight and at no speed of a link"};
-    const std::string cuts = CutsText(other.choice.strategy, facts.rule(op.id), explained.plan.mesh);
-    absl::StrAppend(&text,
-                    Wrapped("  ", absl::StrCat("`", cuts, "` costs less ", absl::StrJoin(conditions, ", or ")), 4));
+  for (const OtherChoice& other : why_not.OthersFor(op.id)) {
+    const std::string cuts = CutsText(other.strategy, rule, explained.plan.mesh);
+    absl::StrAppend(
+        &text, Wrapped("  ", absl::StrCat("`", cuts, "` costs less ", absl::StrJoin(other.conditions, ", or ")), 4));
   }
   return text.empty() ? ""
-                      : absl::StrCat("\nwhat would have to change, in ", is_in_seconds ? "time" : "bytes", "\n", text);
+                      : absl::StrCat("\nwhat would have to change, in ", IsInSeconds(explained.plan) ? "time" : "bytes",
+                                     "\n", text);
 }
 
 }  // namespace

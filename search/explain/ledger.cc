@@ -62,28 +62,36 @@ class Rows {
   Rows(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster)
       : program_(program), fusion_(fusion), cluster_(cluster), at_peak_(AtPeak(cluster)) {}
 
-  std::vector<LedgerRow> Of(const StepCosts& costs) {
+  void Fill(const StepCosts& costs, Ledger& ledger) {
+    Seconds begin{0};
     for (const InputCost& input : costs.inputs) {
       const ir::Step& step = StepAt(input.step);
       Add({.kind = WorkKind::kInput,
            .phase = step.phase,
            .names = {step.name},
            .ops = {step.name},
-           .each = input.cost});
+           .step = input.step,
+           .each = input.cost},
+          {.stage = -1, .begin = begin, .seconds = input.cost.AllSeconds()});
+      begin += input.cost.AllSeconds();
     }
     for (size_t i = 0; i < fusion_.stages.size(); ++i) {
-      if (fusion_.stages[i].phase != ir::Phase::kMetric) AddStage(fusion_.stages[i], costs.stages[i]);
+      if (fusion_.stages[i].phase == ir::Phase::kMetric) continue;
+      const StageCost& cost = costs.stages[i];
+      AddStage(fusion_.stages[i], cost,
+               {.stage = static_cast<int>(i), .begin = costs.begins[i], .seconds = cost.AllSeconds()});
     }
-    return std::move(rows_);
+    ledger.rows = std::move(rows_);
+    ledger.timeline = std::move(timeline_);
   }
 
  private:
   const ir::Step& StepAt(int step) const { return program_.steps[static_cast<size_t>(step)]; }
 
-  void AddStage(const ir::FusedStage& stage, const StageCost& cost) {
+  void AddStage(const ir::FusedStage& stage, const StageCost& cost, const TimedRow& timed) {
     const ir::StageSteps steps = ir::StepsOf(stage);
     const ir::Step& first = StepAt(steps.front());
-    LedgerRow row{.phase = stage.phase, .names = {first.name}, .each = cost};
+    LedgerRow row{.phase = stage.phase, .names = {first.name}, .step = steps.front(), .each = cost};
     for (const int step : steps) row.ops.push_back(StepAt(step).name);
     if (const ir::Collective* collective = ir::CommunicationOf(program_, first); collective != nullptr) {
       row.kind = WorkKind::kCollective;
@@ -103,14 +111,15 @@ class Rows {
       row.loops = ir::LoopsOf(stage).size();
       DescribeKernel(row.loops > 1 ? absl::MakeSpan(ir::LoopsOf(stage).front().steps) : absl::MakeSpan(steps), row);
     }
-    Add(std::move(row));
+    Add(std::move(row), timed);
   }
 
   // By its steps; of loops that run as one kernel, by those of the first.
   void DescribeKernel(absl::Span<const int> steps, LedgerRow& row) const {
     // Of several of one kind the last one, whose value is that of the kernel.
-    const ir::Step& main = StepAt(*std::min_element(
-        steps.rbegin(), steps.rend(), [&](int a, int b) { return KindOf(StepAt(a)) < KindOf(StepAt(b)); }));
+    row.step = *std::min_element(steps.rbegin(), steps.rend(),
+                                 [&](int a, int b) { return KindOf(StepAt(a)) < KindOf(StepAt(b)); });
+    const ir::Step& main = StepAt(row.step);
     row.kind = KindOf(main);
     row.names = {main.name};
     for (const int step : steps) {
@@ -157,12 +166,14 @@ class Rows {
   }
 
   // To the row of an equal layer, if there is one.
-  void Add(LedgerRow row) {
+  void Add(LedgerRow row, TimedRow timed) {
     const StageCost& each = row.each;
     const auto [found, is_new] =
         row_of_.emplace(std::tuple(row.kind, row.phase, FoldedText(LayerNameOf(row.names.front()).place),
                                    row.ops.size(), row.what, row.links, each.runs, each.seconds, each.bytes, each.sent),
                         rows_.size());
+    timed.row = static_cast<int>(found->second);
+    timeline_.push_back(timed);
     if (is_new) {
       rows_.push_back(std::move(row));
     } else {
@@ -175,6 +186,7 @@ class Rows {
   const Cluster& cluster_;
   const Cluster at_peak_;
   std::vector<LedgerRow> rows_;
+  std::vector<TimedRow> timeline_;
   std::map<
       std::tuple<WorkKind, ir::Phase, std::string, size_t, std::string, std::string, int64_t, Seconds, Bytes, double>,
       size_t>
@@ -225,6 +237,13 @@ absl::string_view WorkKindName(WorkKind kind) {
   CLEAVE_UNREACHABLE();
 }
 
+Seconds Ledger::BeginOf(size_t stage) const {
+  const auto comes = std::find_if(timeline.begin(), timeline.end(),
+                                  [&](const TimedRow& timed) { return timed.stage >= static_cast<int>(stage); });
+  if (comes != timeline.end()) return comes->begin;
+  return timeline.empty() ? Seconds(0) : step;
+}
+
 Ledger LedgerOf(const Explained& explained, int rank) {
   const ir::LoweredProgram& made = explained.made;
   const Cluster& cluster = explained.cluster;
@@ -233,7 +252,7 @@ Ledger LedgerOf(const Explained& explained, int rank) {
   Ledger ledger;
   if (made.parts.empty()) {
     const StepCosts costs = CostsOfStep(made.program, made.memory.fusion, cluster, explained.execution.overlaps);
-    ledger.rows = Rows(made.program, made.memory.fusion, cluster).Of(costs);
+    Rows(made.program, made.memory.fusion, cluster).Fill(costs, ledger);
     ledger.sum = costs.sum;
     ledger.step = costs.sum.step;
     ledger.beside = costs.sum.Alone() - ledger.step;
@@ -242,7 +261,8 @@ Ledger LedgerOf(const Explained& explained, int rank) {
     const ir::PartProgram& part = made.parts[index];
     const PipelinePrediction pipeline = PredictPipeline(made.parts, cluster, explained.execution.overlaps);
     const StepCosts& costs = pipeline.parts[index];
-    ledger.rows = Rows(part.program, part.memory.fusion, cluster).Of(costs);
+    Rows(part.program, part.memory.fusion, cluster).Fill(costs, ledger);
+    ledger.timeline.clear();
     ledger.sum = costs.sum;
     ledger.step = pipeline.whole.step;
     Seconds busy = pipeline.once[index];

@@ -45,6 +45,7 @@ struct LedgerRow {
   std::vector<std::string> names;  // By layer, of the step that decides the kind.
   std::vector<std::string> ops;    // All steps of a kernel, in the first layer.
   size_t loops = 0;                // That run as one kernel.
+  int step = 0;                    // In Program::steps of the rank's program: that of names.front().
   std::string what;                // A product's op and local shapes, or a collective's kind.
   std::string links;               // Of a collective, slowest first.
   Seconds at_peak{0};              // Time of a kernel's products at the peak of the chip.
@@ -54,14 +55,28 @@ struct LedgerRow {
   Seconds AllSeconds() const { return each.seconds * static_cast<double>(Runs()); }
 };
 
+// When what a row stands for runs in the predicted step: in one layer, all of its runs. Behind the last one the step
+// goes on for what computing loses beside communication (StepCosts::begins).
+struct TimedRow {
+  int row = 0;    // In Ledger::rows.
+  int stage = 0;  // In Fusion::stages; -1: samples that are read before them.
+  Seconds begin{0};
+  Seconds seconds{0};
+};
+
 struct Ledger {
   std::vector<LedgerRow> rows;  // In the order of the program.
-  Prediction sum;               // Of the rows: StepCosts::sum.
-  Seconds beside{0};            // Time of rows that is hidden behind others.
-  Seconds idle{0};              // Time that a stage of a pipeline waits for others.
+  std::vector<TimedRow>
+      timeline;       // In the order of the program. Empty for a stage of a pipeline, whose passes overlap.
+  Prediction sum;     // Of the rows: StepCosts::sum.
+  Seconds beside{0};  // Time of rows that is hidden behind others.
+  Seconds idle{0};    // Time that a stage of a pipeline waits for others.
   Seconds step{0};
   Flops model{0};            // Of all products of the training graph, each once.
   Seconds model_at_peak{0};  // Time of a rank's share of them at the peak of the chip.
+
+  // When the program comes to a stage of its fusion, or after its last one to the end; without a timeline 0.
+  Seconds BeginOf(size_t stage) const;
 };
 
 // REQUIRES: the plan has the rank.

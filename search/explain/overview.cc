@@ -35,13 +35,8 @@ std::string MeshText(const ir::Mesh& mesh) {
 }
 
 std::string SentText(const ir::Program& program, const Prediction& predicted) {
-  int64_t collectives = 0;
-  for (const ir::Step& step : program.steps) {
-    if (step.phase == ir::Phase::kMetric || ir::CommunicationOf(program, step) == nullptr) continue;
-    collectives += ir::RunsOf(program, step);
-  }
   return absl::StrCat(FormatBytes(Bytes(static_cast<int64_t>(predicted.sent_bytes_per_rank))),
-                      " per rank and step, in ", Plural(collectives, "collective"));
+                      " per rank and step, in ", Plural(CollectivesOfStep(program), "collective"));
 }
 
 // ", checkpoint 8.0 MB" or "; on the host 24 MB, of it checkpoint 8.0 MB".
@@ -115,6 +110,15 @@ std::string SavingsText(const ir::Program& program) {
 }
 
 }  // namespace
+
+int64_t CollectivesOfStep(const ir::Program& program) {
+  int64_t collectives = 0;
+  for (const ir::Step& step : program.steps) {
+    if (step.phase == ir::Phase::kMetric || ir::CommunicationOf(program, step) == nullptr) continue;
+    collectives += ir::RunsOf(program, step);
+  }
+  return collectives;
+}
 
 int64_t OpsComputedAgain(const ir::Program& program) {
   int64_t again = 0;

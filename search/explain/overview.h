@@ -15,6 +15,9 @@
 
 namespace cleave::search {
 
+// How often ranks communicate in a training step.
+int64_t CollectivesOfStep(const ir::Program& program);
+
 // The ops of the forward pass that the backward pass computes again.
 int64_t OpsComputedAgain(const ir::Program& program);
 

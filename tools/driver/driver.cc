@@ -34,6 +34,7 @@
 #include "tools/driver/rank_files.h"
 #include "tools/driver/report.h"
 #include "tools/driver/summary.h"
+#include "tools/page/page.h"
 
 namespace cleave::tools {
 namespace {
@@ -124,6 +125,13 @@ Diagnostic OutputError(const absl::Status& status) {
   const std::string message(status.message());
   if (!absl::IsFailedPrecondition(status)) return Error(Code::kE0602, message);
   return Error(Code::kE0601, message).Help("name another folder with `--out`, or empty this one");
+}
+
+// The page is one file, so it has another name for what is wrong with its place than a folder.
+Diagnostic PageError(const absl::Status& status) {
+  const std::string message(status.message());
+  if (!absl::IsFailedPrecondition(status)) return Error(Code::kE0602, message);
+  return Error(Code::kE0601, message).Help("name another file with `--html`");
 }
 
 codegen::LaunchDefault LaunchOf(const CompileOptions& options) {
@@ -251,6 +259,19 @@ bool WritePlanAlone(const CompileOptions& options, const CompiledModel& compiled
   return written.ok();
 }
 
+// Whether the page was written.
+bool WriteHtml(const CompileOptions& options, const CompiledModel& compiled, Report& report) {
+  const search::Explained explained = ExplainedOf(compiled);
+  const PageFacts facts{.explained = explained,
+                        .pipeline = compiled.pipeline.has_value() ? &*compiled.pipeline : nullptr,
+                        .source = report.sources.file(compiled.model.file).text(),
+                        .proof = ProofText(compiled.proof),
+                        .warnings = &report.diagnostics};
+  const absl::Status written = WritePage(options.html, PlanPage(facts));
+  if (!written.ok()) report.diagnostics.Add(PageError(written));
+  return written.ok();
+}
+
 // Prints and writes what a finished compile has made. `start` is when it began.
 ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compiled, Clock::time_point start,
                        Report& report) {
@@ -261,6 +282,7 @@ ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compi
   const std::string folder = OutputFolder(options);
   if (Writes(options) && !Write(folder, options, compiled, report)) return ExitCodeOf(report);
   if (WritesPlan(options) && !WritePlanAlone(options, compiled, report)) return ExitCodeOf(report);
+  if (!options.html.empty() && !WriteHtml(options, compiled, report)) return ExitCodeOf(report);
   if (options.quiet) return ExitCode::kDone;
   std::cout << Summary(options, compiled, Seconds(std::chrono::duration<double>(Clock::now() - start).count()));
   if (Writes(options)) {
@@ -268,6 +290,7 @@ ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compi
               << "\n";
   }
   if (WritesPlan(options)) std::cout << "written to " << (std::filesystem::path(folder) / "plan.json").string() << "\n";
+  if (!options.html.empty()) std::cout << "written to " << options.html << "\n";
   std::cout.flush();
   return ExitCode::kDone;
 }
@@ -286,6 +309,12 @@ ExitCode Run(const CompileOptions& options, Report& report) {
   if (!ours.ok()) {
     report.diagnostics.Add(OutputError(ours));
     return ExitCodeOf(report);
+  }
+  if (!options.html.empty()) {
+    if (const absl::Status place = CheckPagePlace(options.html); !place.ok()) {
+      report.diagnostics.Add(PageError(place));
+      return ExitCodeOf(report);
+    }
   }
   const std::optional<dsl::syntax::File> file = ReadModel(options, report);
   if (!file.has_value()) return ExitCodeOf(report);

@@ -75,6 +75,7 @@ std::string Contradiction(const CompileOptions& options) {
   if (!generates && options.chunk != 1) return "`--chunk` goes with `--mode generate`";
   if (options.log_redistributions && options.emit) return "`--log` and `--emit` print different things";
   if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
+  if (!options.html.empty() && options.emit) return "`--html` goes with a plan that is made, not with `--emit`";
   if (!options.plan_file.empty() && options.search)
     return "`--plan` takes an existing plan; `--search` makes a new one";
   const bool is_of_rank = options.emit == EmitStage::kProgram || options.emit == EmitStage::kSource ||
@@ -152,6 +153,10 @@ void AddStageOptions(CLI::App& app, TypedOptions& typed) {
 }
 
 void AddReportOptions(CLI::App& app, TypedOptions& typed) {
+  SetValue(app.add_option("--html", typed.options.html,
+                          "Write the plan as one page for a browser: verdict, model with its cuts, tree, collectives, "
+                          "timeline, memory, slices, choices, other plans"),
+           "FILE.html");
   SetValue(app.add_option("--log", typed.log, "List every redistribution of a step"), "reshard");
   SetValue(app.add_option("--set", typed.sets, "A model argument, or a setting of the train or parallel block"),
            "NAME=VALUE")

@@ -76,6 +76,18 @@ std::string ManualProofText(const ir::ManualReport& proof) {
                                : absl::StrCat("; gradients not measured: ", proof.unmeasured));
 }
 
+}  // namespace
+
+search::Explained ExplainedOf(const CompiledModel& compiled) {
+  return {.graph = compiled.model.training_graph,
+          .plan = compiled.planned.plan,
+          .cluster = compiled.planned.cluster,
+          .execution = compiled.execution,
+          .made = compiled.split,
+          .predicted = compiled.predicted,
+          .pins = compiled.model.module.pins};
+}
+
 std::string ProofText(const Proof& proof) {
   return Match(
       proof,
@@ -87,18 +99,6 @@ std::string ProofText(const Proof& proof) {
                             Plural(simulated.values, "value"), " compared");
       },
       [](const ir::ManualReport& proven) { return ManualProofText(proven); });
-}
-
-}  // namespace
-
-search::Explained ExplainedOf(const CompiledModel& compiled) {
-  return {.graph = compiled.model.training_graph,
-          .plan = compiled.planned.plan,
-          .cluster = compiled.planned.cluster,
-          .execution = compiled.execution,
-          .made = compiled.split,
-          .predicted = compiled.predicted,
-          .pins = compiled.model.module.pins};
 }
 
 std::string Summary(const CompileOptions& options, const CompiledModel& compiled, Seconds taken) {

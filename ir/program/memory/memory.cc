@@ -7,22 +7,12 @@
 #include "ir/program/fuse/loop_batches.h"
 #include "ir/program/memory/checkpoint.h"
 #include "ir/program/memory/memory_plan.h"
+#include "ir/program/memory/roles.h"
 #include "ir/program/memory/workspace.h"
 #include "ir/program/schedule/buffers.h"
 
 namespace cleave::ir {
 namespace {
-
-MemoryRole RoleOf(const Graph& graph, const Value& value, const Step& writer) {
-  const Op& origin = graph.op(value.origin);
-  if (IsSource(writer) && origin.kind == OpKind::kParameter) return MemoryRole::kParameter;
-  if (IsSource(writer) && origin.kind == OpKind::kState)
-    return origin.phase == Phase::kForward ? MemoryRole::kCache : MemoryRole::kOptimizer;
-  if (origin.gradient_of.has_value() && graph.op(*origin.gradient_of).kind == OpKind::kParameter)
-    return MemoryRole::kGradient;
-  const bool is_copy_back = std::holds_alternative<HostCopy>(writer.action);
-  return ComputeOf(writer) != nullptr || is_copy_back ? MemoryRole::kActivation : MemoryRole::kBuffer;
-}
 
 Bytes& BytesFor(MemoryPrediction& memory, MemoryRole role) {
   switch (role) {
@@ -40,14 +30,6 @@ Bytes& BytesFor(MemoryPrediction& memory, MemoryRole role) {
       return memory.buffers;
   }
   return memory.buffers;
-}
-
-IdVector<ValueId, const Step*> WritersOf(const Program& program) {
-  IdVector<ValueId, const Step*> writers(program.values.size(), nullptr);
-  for (const Step& step : program.steps) {
-    for (const ValueId value : Writes(step)) writers[value] = &step;
-  }
-  return writers;
 }
 
 // Whether a forward value is not used in the stage of the peak: it waits for the backward pass.
@@ -109,24 +91,6 @@ Fusion FuseWithin(const Program& program, FuseOptions fuse) {
 }
 
 }  // namespace
-
-absl::string_view MemoryRoleName(MemoryRole role) {
-  switch (role) {
-    case MemoryRole::kParameter:
-      return "parameter";
-    case MemoryRole::kGradient:
-      return "gradient";
-    case MemoryRole::kOptimizer:
-      return "optimizer state";
-    case MemoryRole::kActivation:
-      return "activation";
-    case MemoryRole::kCache:
-      return "cache";
-    case MemoryRole::kBuffer:
-      return "buffer";
-  }
-  return "";
-}
 
 MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse, CheckpointCopy checkpoint) {
   Fusion fusion = FuseWithin(program, fuse);

@@ -184,18 +184,23 @@ class Clocks {
   // Nothing is under way before the first micro-batch and after the last one.
   void Join() { kernels_ = collectives_ = copies_ = now().value(); }
 
-  void Kernel(const ir::Program& program, absl::Span<const int> steps, Seconds seconds) {
+  // Returns when it begins.
+  Seconds Kernel(const ir::Program& program, absl::Span<const int> steps, Seconds seconds) {
     if (waits_) Wait();
     for (int step : steps) kernels_ = std::max(kernels_, Ready(program.steps[static_cast<size_t>(step)]));
+    const double begin = kernels_;
     kernels_ += seconds.value();
     for (int step : steps) Write(program.steps[static_cast<size_t>(step)], kernels_);
+    return Seconds(begin);
   }
 
-  void Collective(const ir::Step& step, Seconds seconds) {
+  // Returns when it begins.
+  Seconds Collective(const ir::Step& step, Seconds seconds) {
     const double start = std::max(overlaps_ ? Ready(step) : kernels_, collectives_);
     collectives_ = start + seconds.value();
     if (!overlaps_) kernels_ = collectives_;
     Write(step, collectives_);
+    return Seconds(start);
   }
 
   // Returns when it is done.
@@ -246,14 +251,15 @@ class CopyTimes {
     }
   }
 
-  // REQUIRES: called for the fused steps in order.
-  void Begin(int stage, Clocks& clocks) {
+  // Sets when the copies begin that start here. REQUIRES: called for the fused steps in order.
+  void Begin(int stage, Clocks& clocks, std::vector<Seconds>& begins) {
     const auto started = started_at_.find(stage);
     if (started == started_at_.end()) return;
     for (const int copy : started->second) {
       const int step = ir::StepsOf(fusion_.stages[static_cast<size_t>(copy)]).front();
-      done_[copy] =
-          clocks.Copy(program_.steps[static_cast<size_t>(step)], costs_[static_cast<size_t>(copy)].AllSeconds());
+      const Seconds seconds = costs_[static_cast<size_t>(copy)].AllSeconds();
+      done_[copy] = clocks.Copy(program_.steps[static_cast<size_t>(step)], seconds);
+      begins[static_cast<size_t>(copy)] = Seconds(done_[copy]) - seconds;
     }
   }
   void End(int stage, Clocks& clocks) const {
@@ -294,7 +300,10 @@ absl::string_view LimitName(Limit limit) {
 
 StepCosts CostsOfStep(const ir::Program& program, const ir::Fusion& fusion, const Cluster& machine, bool overlaps) {
   const Run run = RunOn(machine, program, fusion);
-  StepCosts costs{.stages = CostsOf(run), .inputs = InputsOf(run), .sum = {}};
+  StepCosts costs{.stages = CostsOf(run),
+                  .begins = std::vector<Seconds>(fusion.stages.size(), Seconds(0)),
+                  .inputs = InputsOf(run),
+                  .sum = {}};
   Prediction& sum = costs.sum;
   for (const InputCost& input : costs.inputs) sum.compute += input.cost.AllSeconds();
   Clocks clocks(program, overlaps);
@@ -311,15 +320,15 @@ StepCosts CostsOfStep(const ir::Program& program, const ir::Fusion& fusion, cons
     const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
     const StageCost& cost = costs.stages[i];
     const Seconds seconds = cost.AllSeconds();
-    copies.Begin(static_cast<int>(i), clocks);
+    copies.Begin(static_cast<int>(i), clocks, costs.begins);
     if (std::holds_alternative<ir::HostCopy>(first.action)) sum.host_copies += seconds;
     if (ir::CommunicationOf(program, first) != nullptr) {
       sum.communication += seconds;
       sum.sent_bytes_per_rank += cost.sent * static_cast<double>(cost.runs);
-      clocks.Collective(first, seconds);
+      costs.begins[i] = clocks.Collective(first, seconds);
     } else if (std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr) {
       sum.compute += seconds;
-      clocks.Kernel(program, steps, seconds);
+      costs.begins[i] = clocks.Kernel(program, steps, seconds);
     }
     copies.End(static_cast<int>(i), clocks);
   }

@@ -69,6 +69,9 @@ struct InputCost {
 // The parts of a predicted step, and their sum.
 struct StepCosts {
   std::vector<StageCost> stages;  // By index in Fusion::stages. Those of metrics are not in the sum.
+  // When each stage begins, and then does all of its runs; 0 for those of metrics and those that take no time.
+  // What computing loses beside communication (Cluster::overlap_slowdown) is not in it: it is added to the end.
+  std::vector<Seconds> begins;
   std::vector<InputCost> inputs;
   Prediction sum;
 };

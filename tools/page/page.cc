@@ -1,0 +1,164 @@
+// Reading guide: VerdictOf says in HTML what a plan comes to, so that it is read without a script; PlanPage puts it,
+// the data and the files of this folder into page.html. WritePage is the way to the disk.
+#include "tools/page/page.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check/check.h"
+#include "base/file/file.h"
+#include "base/status/status_macros.h"
+#include "base/text/text.h"
+#include "base/units/units.h"
+#include "search/explain/ledger.h"
+#include "search/explain/overview.h"
+#include "search/explain/table.h"
+#include "search/knobs/memory/memory.h"
+#include "tools/page/data.h"
+#include "tools/page/escape.h"
+#include "tools/text_template/text_template.h"
+
+namespace cleave::tools {
+namespace {
+
+// Every page begins with it, so that nothing else is ever replaced by one.
+constexpr absl::string_view kFirstLine = "<!doctype html><!-- a plan of cleave -->\n";
+constexpr int64_t kMostPageBytes = int64_t{256} << 20;
+
+struct PagePart {
+  absl::string_view path;
+  absl::string_view text;
+};
+
+constexpr PagePart kParts[] = {
+#include "tools/page/parts.inc"
+};
+
+absl::string_view PartOfPage(absl::string_view name) {
+  for (const PagePart& part : kParts) {
+    if (absl::EndsWith(part.path, name)) return part.text;
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+// A figure of the verdict: what it is, its value, and what there is to know of it.
+std::string Figure(absl::string_view what, const std::string& value, const std::string& more, absl::string_view state) {
+  return absl::StrCat("<div class=\"figure ", state, "\"><dt>", EscapedForHtml(what), "</dt><dd><strong>",
+                      EscapedForHtml(value), "</strong>", more.empty() ? "" : "<span>", EscapedForHtml(more),
+                      more.empty() ? "" : "</span>", "</dd></div>\n");
+}
+
+std::string Percent(double share) { return absl::StrFormat("%.*f%%", share < 0.0995 ? 1 : 0, 100 * share); }
+
+struct Verdict {
+  std::string sentence;  // Text.
+  std::string figures;   // HTML.
+};
+
+Verdict VerdictOf(const PageFacts& facts) {
+  const search::Explained& explained = facts.explained;
+  const ir::Plan& plan = explained.plan;
+  const search::Prediction& predicted = explained.predicted;
+  const ir::MemoryPrediction& memory = explained.made.memory.use.prediction;
+  const std::optional<search::MemoryLimit> limit = search::MemoryLimitOf(explained.pins.settings, explained.cluster);
+  const bool fits = !limit.has_value() || memory.peak <= limit->bytes;
+  const search::Ledger ledger = search::LedgerOf(explained, 0);
+  const double utilisation = ledger.step > Seconds(0) ? ledger.model_at_peak.value() / ledger.step.value() : double{0};
+  const std::string step = FormatSeconds(predicted.step);
+  const std::string sent = FormatBytes(Bytes(static_cast<int64_t>(predicted.sent_bytes_per_rank)));
+  const std::string collectives = Plural(search::CollectivesOfStep(explained.made.program), "collective");
+  const std::string share =
+      limit.has_value() && limit->bytes > Bytes(0)
+          ? Percent(static_cast<double>(memory.peak.value()) / static_cast<double>(limit->bytes.value()))
+          : "";
+  const std::string of_limit = !limit.has_value() ? "no limit of memory is known"
+                                                  : absl::StrCat(fits ? share : absl::StrCat("does not fit: ", share),
+                                                                 " of ", FormatBytes(limit->bytes));
+  Verdict verdict;
+  verdict.sentence = absl::StrCat(
+      "A step on ", Plural(plan.mesh.rank_count(), "rank"), " of ", plan.cluster, " is predicted to take ", step,
+      "; the fullest rank needs ", FormatBytes(memory.peak), " (", of_limit, "), each rank sends at most ", sent,
+      " in ", collectives, ", and the model's products run at ", Percent(utilisation), " of the peak of the chips.");
+  const std::string parts = absl::StrCat("compute ", FormatSeconds(predicted.compute), ", communication ",
+                                         FormatSeconds(predicted.communication));
+  const std::string sharing =
+      facts.pipeline != nullptr ? absl::StrFormat("; stages idle %.0f%%", 100 * facts.pipeline->bubble) : "";
+  verdict.figures = absl::StrCat(
+      Figure("step, predicted", step, absl::StrCat(parts, sharing), ""),
+      Figure("memory of the fullest rank", FormatBytes(memory.peak),
+             absl::StrCat(of_limit, limit.has_value() ? absl::StrCat(", ", limit->source) : ""),
+             fits ? (limit.has_value() ? "good" : "") : "bad"),
+      Figure("sent by a rank in a step", sent, collectives, ""),
+      Figure("utilisation", Percent(utilisation), "the model's products against the peak of the chips", ""),
+      Figure("proof", facts.proof.substr(0, facts.proof.find("; ")),
+             facts.proof.find("; ") == std::string::npos ? "" : facts.proof.substr(facts.proof.find("; ") + 2), ""));
+  return verdict;
+}
+
+// The overview of a plan, as the command line prints it.
+std::string OverviewOf(const PageFacts& facts) {
+  const search::Explained& explained = facts.explained;
+  std::string text = search::PlanOverview(explained.made, explained.predicted);
+  if (facts.pipeline != nullptr) absl::StrAppend(&text, search::PipelineLine(*facts.pipeline));
+  absl::StrAppend(&text, search::Wrapped("  cost      ", search::CostLine(explained.plan), 12));
+  return text;
+}
+
+absl::Status Unwritable(const std::string& path, int error) {
+  return absl::UnavailableError(absl::StrCat("cannot write ", QuotedPath(path), ": ", std::strerror(error)));
+}
+
+}  // namespace
+
+std::string PlanPage(const PageFacts& facts) {
+  const ir::Plan& plan = facts.explained.plan;
+  const Verdict verdict = VerdictOf(facts);
+  const absl::StatusOr<std::string> page = FillTemplate(
+      PartOfPage("page.html"),
+      {{"title", EscapedForHtml(facts.explained.graph.model)},
+       {"file", EscapedForHtml(facts.explained.graph.file)},
+       {"how", EscapedForHtml(absl::StrCat(Plural(plan.mesh.rank_count(), "rank"), " of ", plan.cluster, ", found by ",
+                                           plan.search.algorithm,
+                                           plan.search.zero > 0 ? absl::StrCat(", zero = ", plan.search.zero) : ""))},
+       {"sentence", EscapedForHtml(verdict.sentence)},
+       {"figures", verdict.figures},
+       {"overview", EscapedForHtml(OverviewOf(facts))},
+       {"style", std::string(PartOfPage("page.css"))},
+       {"script", std::string(PartOfPage("page.js"))},
+       {"script_hash", std::string(absl::StripAsciiWhitespace(PartOfPage("page.hash")))},
+       {"data", JsonForScript(PageData(facts))}});
+  CLEAVE_CHECK(page.ok()) << page.status();
+  return absl::StrCat(kFirstLine, *page);
+}
+
+absl::Status CheckPagePlace(const std::string& path) {
+  const absl::StatusOr<std::string> old = ReadFile(path, {.what = "page", .most_bytes = kMostPageBytes});
+  if (absl::IsNotFound(old.status())) return absl::OkStatus();
+  if (absl::IsUnavailable(old.status())) return old.status();
+  if (old.ok() && absl::StartsWith(*old, kFirstLine)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(QuotedPath(path), " is something else than the page of a plan"));
+}
+
+absl::Status WritePage(const std::string& path, const std::string& page) {
+  CLEAVE_RETURN_IF_ERROR(CheckPagePlace(path));
+  const std::string next = absl::StrCat(path, ".", getpid(), ".unfinished");
+  std::ofstream file(next, std::ios::binary | std::ios::trunc);
+  file << page;
+  file.close();
+  if (file && std::rename(next.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  const int error = errno;
+  std::remove(next.c_str());
+  return Unwritable(path, error);
+}
+
+}  // namespace cleave::tools
