@@ -231,6 +231,13 @@ TEST(ExplainTest, SettingsWithoutAPlanAreNamedWithWhatRefusesThem) {
   EXPECT_TRUE(absl::StrContains(refused, "    --search replicate: no plan fits into `memory`, 4.0 MiB")) << text;
 }
 
+// The driver refuses them before a search; so does whoever searches without it.
+TEST(ExplainTest, MicroBatchesThatTheBatchDoesNotHaveAreNoPlan) {
+  const Planned planned(testing::Gpt({.batch = 2}), 2);
+  const std::string text = ExplainPlans(planned.explained());
+  EXPECT_TRUE(absl::StrContains(text, "--set micro_batches=4: the batch cannot be taken in 4 micro-batches: ")) << text;
+}
+
 // Nothing is divided among replicas, made again or cut into micro-batches where nothing is trained.
 TEST(ExplainTest, SettingsOfTrainingAreNotTriedWithoutIt) {
   ir::GraphBuilder builder;

@@ -121,6 +121,26 @@ int64_t KernelsOf(const ir::Program& program, const ir::Fusion& fusion) {
 
 void ExpectNear(double a, double b, const char* what) { EXPECT_NEAR(a, b, 1e-9 * std::max(a, b) + 1e-18) << what; }
 
+// No stream does two things at once, and the step ends where the last of them does: later only for what computing loses
+// beside communication.
+void ExpectTimeline(const Ledger& ledger, bool overlaps) {
+  std::map<bool, Seconds> free;  // Of collectives, and of all else.
+  Seconds end{0}, seconds{0};
+  const Seconds rounding = ledger.step * 1e-9;
+  for (const TimedRow& run : ledger.timeline) {
+    const LedgerRow& row = ledger.rows[static_cast<size_t>(run.row)];
+    if (run.seconds == Seconds(0) || row.kind == WorkKind::kCopy) continue;
+    Seconds& own = free[row.kind == WorkKind::kCollective];
+    EXPECT_GE(run.begin + rounding, own) << row.names.front();
+    own = run.begin + run.seconds;
+    end = std::max(end, own);
+    seconds += run.seconds;
+  }
+  EXPECT_LE(end, ledger.step + rounding);
+  if (!overlaps) ExpectNear(end.value(), ledger.step.value(), "the end");
+  ExpectNear(seconds.value(), (ledger.sum.compute + ledger.sum.communication).value(), "the timeline");
+}
+
 void ExpectSums(const LedgerCase& drawn, int rank) {
   const Ledger ledger = LedgerOf(drawn.explained(), rank);
   double compute = 0, communication = 0, copies = 0, sent = 0;
@@ -154,6 +174,7 @@ void ExpectSums(const LedgerCase& drawn, int rank) {
     EXPECT_EQ(ledger.sum.communication, whole.communication);
     EXPECT_EQ(ledger.idle, Seconds(0));
     if (!drawn.options.execution.overlaps) ExpectNear(compute + communication + copies, step, "one after the other");
+    ExpectTimeline(ledger, drawn.options.execution.overlaps);
     EXPECT_EQ(kernels, KernelsOf(drawn.made.program, drawn.made.memory.fusion));
   } else {
     EXPECT_LE(ledger.sum.compute, whole.compute);

@@ -13,6 +13,8 @@
 #include "absl/strings/str_join.h"
 #include "base/diagnostic/diagnostic.h"
 #include "base/parallel/parallel.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/search.h"
 
 namespace cleave::search {
@@ -90,8 +92,25 @@ void Measure(const ir::LoweredProgram& made, const Explained& explained, TriedPl
   if (step.pipeline.has_value()) tried.bubble = step.pipeline->bubble;
 }
 
+std::string RefusalText(int64_t micro_batches, const ir::MicroBatchRefusal& refusal) {
+  return absl::StrCat("the batch cannot be taken in ", micro_batches, " micro-batches: ", refusal.why);
+}
+
+// Why the ranks of a plan cannot divide the samples of its micro-batches; empty where they can.
+std::string WhyNotInMicroBatches(const ir::Graph& graph, const ir::Plan& plan) {
+  if (plan.micro_batches == 1) return "";
+  const absl::StatusOr<ir::Distributed> distributed = ir::Distribute(graph, plan);
+  if (!distributed.ok()) return "";  // Making the program says why.
+  const std::optional<ir::MicroBatchRefusal> refusal = ir::FindRefusal(distributed->graph, distributed->plan);
+  return refusal.has_value() ? RefusalText(plan.micro_batches, *refusal) : "";
+}
+
 TriedPlan Try(const Explained& explained, const Asked& asked) {
   TriedPlan tried{.flags = {asked.flags}};
+  if (const auto refusal = ir::FindRefusal(explained.graph, asked.pins.settings.micro_batches.value_or(1))) {
+    tried.refusal = RefusalText(*asked.pins.settings.micro_batches, *refusal);
+    return tried;
+  }
   SearchOptions options = OptionsFrom(asked.pins.settings);
   options.execution = explained.execution;
   Diagnostics diagnostics;
@@ -103,6 +122,8 @@ TriedPlan Try(const Explained& explained, const Asked& asked) {
     return tried;
   }
   if (!found->program.has_value()) {
+    tried.refusal = WhyNotInMicroBatches(explained.graph, found->plan);
+    if (!tried.refusal.empty()) return tried;
     absl::StatusOr<ir::LoweredProgram> made =
         ProgramOf(explained.graph, found->plan, explained.cluster, explained.execution);
     if (!made.ok()) {

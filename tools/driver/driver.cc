@@ -267,7 +267,7 @@ bool WriteHtml(const CompileOptions& options, const CompiledModel& compiled, Rep
                         .source = report.sources.file(compiled.model.file).text(),
                         .proof = ProofText(compiled.proof),
                         .warnings = &report.diagnostics};
-  const absl::Status written = WritePage(options.html, PlanPage(facts));
+  const absl::Status written = WritePage(*options.html, PlanPage(facts));
   if (!written.ok()) report.diagnostics.Add(PageError(written));
   return written.ok();
 }
@@ -282,7 +282,7 @@ ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compi
   const std::string folder = OutputFolder(options);
   if (Writes(options) && !Write(folder, options, compiled, report)) return ExitCodeOf(report);
   if (WritesPlan(options) && !WritePlanAlone(options, compiled, report)) return ExitCodeOf(report);
-  if (!options.html.empty() && !WriteHtml(options, compiled, report)) return ExitCodeOf(report);
+  if (options.html.has_value() && !WriteHtml(options, compiled, report)) return ExitCodeOf(report);
   if (options.quiet) return ExitCode::kDone;
   std::cout << Summary(options, compiled, Seconds(std::chrono::duration<double>(Clock::now() - start).count()));
   if (Writes(options)) {
@@ -290,7 +290,7 @@ ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compi
               << "\n";
   }
   if (WritesPlan(options)) std::cout << "written to " << (std::filesystem::path(folder) / "plan.json").string() << "\n";
-  if (!options.html.empty()) std::cout << "written to " << options.html << "\n";
+  if (options.html.has_value()) std::cout << "written to " << *options.html << "\n";
   std::cout.flush();
   return ExitCode::kDone;
 }
@@ -310,8 +310,8 @@ ExitCode Run(const CompileOptions& options, Report& report) {
     report.diagnostics.Add(OutputError(ours));
     return ExitCodeOf(report);
   }
-  if (!options.html.empty()) {
-    if (const absl::Status place = CheckPagePlace(options.html); !place.ok()) {
+  if (options.html.has_value()) {
+    if (const absl::Status place = CheckPagePlace(*options.html); !place.ok()) {
       report.diagnostics.Add(PageError(place));
       return ExitCodeOf(report);
     }

@@ -75,7 +75,8 @@ std::string Contradiction(const CompileOptions& options) {
   if (!generates && options.chunk != 1) return "`--chunk` goes with `--mode generate`";
   if (options.log_redistributions && options.emit) return "`--log` and `--emit` print different things";
   if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
-  if (!options.html.empty() && options.emit) return "`--html` goes with a plan that is made, not with `--emit`";
+  if (options.html == "") return "`--html` needs the name of a file";
+  if (options.html.has_value() && options.emit) return "`--html` goes with a plan that is made, not with `--emit`";
   if (!options.plan_file.empty() && options.search)
     return "`--plan` takes an existing plan; `--search` makes a new one";
   const bool is_of_rank = options.emit == EmitStage::kProgram || options.emit == EmitStage::kSource ||

@@ -42,7 +42,7 @@ struct CompileOptions {
   std::optional<int> rank;
   bool log_redistributions = false;    // --log reshard
   std::vector<std::string> watch;      // Patterns of the names of values.
-  std::string html;                    // The file of the page with the plan (tools/page); empty: none.
+  std::optional<std::string> html;     // The file of the page with the plan (tools/page).
   std::optional<std::string> explain;  // A page ("time", …), an op, "op:" and an op, or empty for the whole plan.
   std::vector<std::pair<std::string, std::string>> overrides;
   ErrorFormat error_format = ErrorFormat::kText;

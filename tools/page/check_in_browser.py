@@ -182,10 +182,11 @@ def main():
         wrong += len(found)
         if options.out:
           height = browser.value("document.documentElement.scrollHeight")
-          picture = browser.call("Page.captureScreenshot", captureBeyondViewport=True,
-                                 clip={"x": 0, "y": 0, "width": width, "height": min(height, 16000), "scale": 1})
-          name = f"{page.stem}_{width}_{'dark' if dark else 'light'}.png"
-          (options.out / name).write_bytes(base64.b64decode(picture["data"]))
+          for i, top in enumerate(range(0, height, 1400)):
+            picture = browser.call("Page.captureScreenshot", captureBeyondViewport=True,
+                                   clip={"x": 0, "y": top, "width": width, "height": min(height - top, 1400), "scale": 1})
+            name = f"{page.stem}_{width}_{'dark' if dark else 'light'}_{i}.png"
+            (options.out / name).write_bytes(base64.b64decode(picture["data"]))
     browser.open(page, 1280, False)
     load = browser.value("performance.getEntriesByType('navigation')[0].loadEventEnd")
     focused = set()
@@ -201,6 +202,12 @@ def main():
     pdf = base64.b64decode(browser.call("Page.printToPDF", printBackground=True)["data"])
     if options.out:
       (options.out / f"{page.stem}.pdf").write_bytes(pdf)
+      # Printing has opened what was folded.
+      box = browser.value("(() => { const part = document.getElementById('choices'); if (!part) return null; const box = part.getBoundingClientRect();"
+                          " return {x: 0, y: box.top + scrollY, width: 1280, height: Math.min(box.height, 1400), scale: 1}; })()")
+      if box:
+        picture = browser.call("Page.captureScreenshot", captureBeyondViewport=True, clip=box)
+        (options.out / f"{page.stem}_choices.png").write_bytes(base64.b64decode(picture["data"]))
     for one in browser.complaints():
       print(f"{page.name}: {one}")
       wrong += 1

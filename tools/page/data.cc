@@ -141,7 +141,10 @@ Json ValuesJson(const search::Explained& explained, Places& places) {
                              {"cuts", std::move(cuts)},
                              {"by", Text(ir::DecidedByName(planned.decided_by))},
                              {"reason", group.names.size() > 1 ? FoldedText(planned.reason) : planned.reason}});
-    if (plan.pipeline.has_value() && !ir::IsOnEveryStage(op)) value["stage"] = planned.stage;
+    if (explained.made.program.pipeline.has_value() && !ir::IsOnEveryStage(op)) {
+      value["stage"] = planned.stage;
+      value["part"] = ir::TimetableOf(explained.made.program).PartOf(planned.stage);
+    }
     values.push_back(std::move(value));
   }
   return values;
@@ -260,7 +263,8 @@ Json PipelineJson(const PageFacts& facts) {
                      Nanoseconds(pass.begin), Nanoseconds(pass.end - pass.begin)}));
   }
   for (const Seconds seconds : pipeline.once) once.push_back(Nanoseconds(seconds));
-  return JsonObject({{"schedule", ir::PipelineScheduleName(facts.explained.plan.pipeline->schedule)},
+  return JsonObject({{"axis", facts.explained.plan.pipeline->axis.value()},
+                     {"schedule", ir::PipelineScheduleName(facts.explained.plan.pipeline->schedule)},
                      {"parts", timetable.parts()},
                      {"stages", timetable.stages()},
                      {"bubble", Short(pipeline.bubble)},

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "base/check/check.h"
 #include "base/file/file.h"
 #include "base/status/status_macros.h"
@@ -51,11 +52,14 @@ absl::string_view PartOfPage(absl::string_view name) {
   CLEAVE_UNREACHABLE();
 }
 
+// Text of which no line ends behind a hyphen: `--plan-only` is one word.
+std::string WithWholeOptions(absl::string_view text) { return absl::StrReplaceAll(text, {{"-", "-\xe2\x81\xa0"}}); }
+
 // A figure of the verdict: what it is, its value, and what there is to know of it.
 std::string Figure(absl::string_view what, const std::string& value, const std::string& more, absl::string_view state) {
   return absl::StrCat("<div class=\"figure ", state, "\"><dt>", EscapedForHtml(what), "</dt><dd><strong>",
-                      EscapedForHtml(value), "</strong>", more.empty() ? "" : "<span>", EscapedForHtml(more),
-                      more.empty() ? "" : "</span>", "</dd></div>\n");
+                      EscapedForHtml(value), "</strong>", more.empty() ? "" : "<span>",
+                      EscapedForHtml(WithWholeOptions(more)), more.empty() ? "" : "</span>", "</dd></div>\n");
 }
 
 std::string Percent(double share) { return absl::StrFormat("%.*f%%", share < 0.0995 ? 1 : 0, 100 * share); }
@@ -85,10 +89,12 @@ Verdict VerdictOf(const PageFacts& facts) {
                                                   : absl::StrCat(fits ? share : absl::StrCat("does not fit: ", share),
                                                                  " of ", FormatBytes(limit->bytes));
   Verdict verdict;
-  verdict.sentence = absl::StrCat(
-      "A step on ", Plural(plan.mesh.rank_count(), "rank"), " of ", plan.cluster, " is predicted to take ", step,
-      "; the fullest rank needs ", FormatBytes(memory.peak), " (", of_limit, "), each rank sends at most ", sent,
-      " in ", collectives, ", and the model's products run at ", Percent(utilisation), " of the peak of the chips.");
+  const std::string sending =
+      plan.mesh.rank_count() == 1 ? "" : absl::StrCat(", each rank sends at most ", sent, " in ", collectives);
+  verdict.sentence =
+      absl::StrCat("A step on ", Plural(plan.mesh.rank_count(), "rank"), " of ", plan.cluster, " is predicted to take ",
+                   step, "; the fullest rank needs ", FormatBytes(memory.peak), " (", of_limit, ")", sending,
+                   ", and the model's products run at ", Percent(utilisation), " of the peak of the chips.");
   const std::string parts = absl::StrCat("compute ", FormatSeconds(predicted.compute), ", communication ",
                                          FormatSeconds(predicted.communication));
   const std::string sharing =

@@ -43,7 +43,7 @@ function bytes(value) {
 function seconds(value) {
   const size = Math.abs(value);
   if (size < 1e-6) return `${(value * 1e9).toFixed(0)} ns`;
-  if (size < 1e-3) return `${(value * 1e6).toFixed(1)} µs`;
+  if (size < 1e-3) return `${(value * 1e6).toFixed(1)} us`;
   if (size < 1) return `${(value * 1e3).toFixed(2)} ms`;
   return `${value.toFixed(2)} s`;
 }
@@ -51,7 +51,7 @@ function seconds(value) {
 function percent(part, whole) {
   if (!(whole > 0)) return '–';
   const share = 100 * part / whole;
-  return share > 0 && share < 0.05 ? '< 0.1 %' : `${share.toFixed(share < 9.95 ? 1 : 0)} %`;
+  return share > 0 && share < 0.05 ? '< 0.1%' : `${share.toFixed(share < 9.95 ? 1 : 0)}%`;
 }
 
 function operations(value) {
@@ -71,7 +71,7 @@ const words = (name) => name.replaceAll('_', ' ');
 // ---------------------------------------------------------------- what occurs in many parts
 
 const axisChip = (axis) => h('span', {class: `axis axis-${axis % 8}`}, plan.mesh[axis].name);
-const axisChips = (axes) => (axes || []).map(axisChip);
+const axisChips = (axes) => axes && axes.length ? h('span', {class: 'axes'}, axes.map(axisChip)) : null;
 const times = (number) => number > 1 ? h('span', {class: 'times'}, `× ${count(number)}`) : null;
 const named = (name, number) => h('span', {class: 'name'}, name, times(number));
 const lineLink = (line) => line > 0 ? h('a', {href: `#line-${line}`}, `${line}`) : '';
@@ -84,9 +84,9 @@ function layoutOf(value) {
     const comma = d + 1 < value.shape.length ? ', ' : '';
     return [h('span', {class: 'dimension'}, `${size}`, axes.length ? [' ', axisChips(axes)] : ''), comma];
   });
-  const partial = layout.partial.map(([axis, how]) =>
-    h('span', {class: 'partial', title: `Each rank along ${plan.mesh[axis].name} holds a part: their ${how} is the value`},
-      how === 'sum' ? 'Σ ' : `${how} `, axisChip(axis)));
+  const partial = [...new Set(layout.partial.map(([, how]) => how))].map((how) => h('span',
+    {class: 'partial', title: `Each rank along these axes holds a part: their ${how} is the value`},
+    how === 'sum' ? 'Σ ' : `${how} `, axisChips(layout.partial.filter((own) => own[1] === how).map(([axis]) => axis))));
   return h('span', {class: 'layout'}, value.dtype, '[', dimensions, ']', partial);
 }
 
@@ -123,7 +123,7 @@ function table(columns, rows, {caption, most = 25, chosen} = {}) {
   function draw() {
     body.replaceChildren(...order.slice(0, shown).map((row) =>
       h('tr', {class: chosen && chosen(row) ? 'chosen' : null}, columns.map((column) =>
-        h('td', {class: column.numeric ? 'numeric' : null, 'data-label': column.name}, column.cell(row))))));
+        h('td', {class: column.numeric ? 'numeric' : null, 'data-label': column.name}, h('div', {}, column.cell(row)))))));
     more.textContent = `Show all ${count(order.length)}`;
     more.hidden = order.length <= shown;
   }
@@ -163,11 +163,11 @@ function drawing(draw) {
 }
 
 const parts = [];
-function part(id, title, lead, ...children) {
+function part(id, shortTitle, title, lead, ...children) {
   const section = h('section', {id, 'aria-labelledby': `${id}-title`},
     h('h2', {id: `${id}-title`}, title), lead ? h('p', {class: 'lead'}, lead) : null, children);
   document.querySelector('main').append(section);
-  parts.push([id, title]);
+  parts.push([id, shortTitle]);
 }
 
 // A text of which as much is shown as there is room for.
@@ -222,7 +222,12 @@ function cutsOf(line, values, work) {
   const later = values.filter((value) => value.phase !== 'forward');
   const rows = (list) => list.map((value) => h('div', {class: 'value'}, named(value.name, value.count), layoutOf(value)));
   const most = 6;
-  const sent = work.filter(isSent);
+  const sends = new Map();
+  for (const row of work.filter(isSent)) {
+    const key = `${row.what} ${row.axes}`;
+    const own = sends.get(key) || {what: row.what, axes: row.axes, runs: 0, sent: 0, seconds: 0};
+    sends.set(key, {...own, runs: own.runs + row.runs, sent: own.sent + sentBytes(row), seconds: own.seconds + workSeconds(row)});
+  }
   const time = sum(work, workSeconds);
   return [
     rows(forward.slice(0, most)),
@@ -230,8 +235,8 @@ function cutsOf(line, values, work) {
       ? h('details', {}, h('summary', {}, `${forward.length - most} more values`), rows(forward.slice(most))) : null,
     later.length
       ? h('details', {}, h('summary', {}, `${later.length} of the backward pass, the update and metrics`), rows(later)) : null,
-    sent.map((row) => h('div', {class: 'sends'}, h('span', {class: 'what'}, words(row.what), ' ', axisChips(row.axes), times(row.runs)),
-      h('span', {class: 'numeric soft'}, `${bytes(sentBytes(row))}, ${seconds(workSeconds(row))}`))),
+    [...sends.values()].map((own) => h('div', {class: 'sends'}, h('span', {class: 'what'}, words(own.what), ' ', axisChips(own.axes), times(own.runs)),
+      h('span', {class: 'numeric soft'}, `${bytes(own.sent)}, ${seconds(own.seconds)}`))),
     time > 0 ? h('div', {class: 'share', title: 'Time of the kernels and collectives of this line, those of the backward pass and the update included'},
       meter(time, allSeconds), h('span', {}, `${seconds(time)}, ${percent(time, allSeconds)}`)) : null,
   ];
@@ -259,8 +264,8 @@ function drawModel() {
       has ? h('div', {class: 'cuts'}, cutsOf(number, own, costs)) : null);
   });
   const unplaced = (values.get(0) || []).length;
-  part('model', 'The model and its cuts',
-    'Beside each line the values that it makes. A mark behind a size names the mesh axis that cuts this dimension; Σ marks parts that are still to be added up. ' +
+  part('model', 'Model', 'The model and its cuts',
+    'With each line the values that it makes. A mark behind a size names the mesh axis that cuts this dimension; Σ marks parts that are still to be added up. ' +
     'Then what the line makes ranks send in a step, and the time of all that it causes.',
     h('div', {class: 'model'}, rows),
     unplaced ? h('p', {class: 'note'}, `${count(unplaced)} values belong to no line of this file.`) : null);
@@ -369,7 +374,7 @@ function drawTree() {
     ], rows, {most: 8}));
     place.redraw();
   }
-  part('modules', 'Modules',
+  part('modules', 'Modules', 'Modules',
     'Names are joined by dots, and their parts are the modules; equal layers are one. Open a tile to see what is in it.' +
     (plan.pipeline ? ' Times and bytes are those of one rank of each part of the pipeline together; memory is that of the fullest rank.' : ''),
     h('div', {class: 'controls'},
@@ -384,10 +389,10 @@ function drawTree() {
 function drawCollectives() {
   const rows = plan.work.filter(isSent).sort((a, b) => workSeconds(b) - workSeconds(a));
   if (!rows.length) {
-    part('collectives', 'Collectives', 'Ranks send each other nothing in a step.');
+    part('collectives', 'Collectives', 'Collectives', 'Ranks send each other nothing in a step.');
     return;
   }
-  part('collectives', 'Collectives',
+  part('collectives', 'Collectives', 'Collectives',
     `What ranks send each other in a step, and why: ${bytes(sum(rows, sentBytes))} in ${count(sum(rows, (row) => row.runs))} calls` +
     (plan.pipeline ? ' of one rank of each part of the pipeline.' : ' of each rank.'),
     table([
@@ -411,7 +416,7 @@ function ticksOf(end, width, text) {
   const power = Math.pow(10, Math.floor(Math.log10(about)));
   const step = [1, 2, 5, 10].map((by) => by * power).find((by) => by >= about);
   const ticks = [];
-  for (let at = 0; at <= end * 1.0001; at += step) ticks.push([at, text(at)]);
+  for (let at = 0; at <= end * 1.0001; at += step) ticks.push([at, at > 0 ? text(at) : '0']);
   return ticks;
 }
 
@@ -420,12 +425,12 @@ function hatch() {
     s('line', {x1: 0, y1: 0, x2: 0, y2: 6, class: 'hatch-line'})));
 }
 
-// Lanes of bars: lanes [{name, bars: [{begin, duration, name, text, label, mark}]}], times in nanoseconds.
+// Lanes of bars: lanes [{name, bars: [{begin, duration, text, label, labelMark, marks}]}], times in nanoseconds.
 function lanes(list, end, reading, lost) {
   let zoom = 1;
   const scroll = h('div', {class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'Timeline; arrow keys move it'});
   const place = drawing((into, width) => {
-    const left = width < 600 ? 74 : margin;
+    const left = width < 600 ? 84 : margin;
     const inner = (width - left - 2) * zoom;
     const height = width < 600 ? 24 : 28, gap = 6, top = 22;
     const svg = s('svg', {width: left + inner + 2, height: top + list.length * (height + gap) + 4, role: 'img', 'aria-label': 'Timeline of a step'}, hatch());
@@ -443,16 +448,20 @@ function lanes(list, end, reading, lost) {
       let drawn = null;
       for (const bar of lane.bars) {
         const x = at(bar.begin), x2 = at(bar.begin + bar.duration);
-        if (drawn && bar.mark === drawn.mark && x2 - drawn.x < 1.2 && x - drawn.x2 < 0.6) {
+        const key = `${bar.marks}`;
+        if (drawn && key === drawn.key && x2 - drawn.x < 1.2 && x - drawn.x2 < 0.6) {
           drawn.x2 = x2;
-          drawn.rect.setAttribute('width', Math.max(0.6, x2 - drawn.x));
+          for (const rect of drawn.rects) rect.setAttribute('width', Math.max(0.6, x2 - drawn.x));
           continue;
         }
-        const rect = s('rect', {class: bar.mark, x, y, width: Math.max(0.6, x2 - x - (x2 - x > 3 ? 0.75 : 0)), height});
-        rect.bar = bar;
-        svg.append(rect);
-        drawn = {mark: bar.mark, x, x2, rect};
-        if (bar.label && x2 - x > 12) svg.append(s('text', {class: `small ${bar.labelMark}`, x: (x + x2) / 2, y: y + height / 2 + 4, 'text-anchor': 'middle', 'pointer-events': 'none'}, bar.label));
+        // A stripe for each mark.
+        const tall = height / bar.marks.length;
+        const rects = bar.marks.map((mark, j) =>
+          s('rect', {class: mark, x, y: y + j * tall, width: Math.max(0.6, x2 - x - (x2 - x > 3 ? 0.75 : 0)), height: tall}));
+        for (const rect of rects) rect.bar = bar;
+        svg.append(...rects);
+        drawn = {key, x, x2, rects};
+        if (bar.label && x2 - x > 12) svg.append(s('text', {class: `pass ${bar.labelMark}`, x: (x + x2) / 2, y: y + height / 2 + 4, 'text-anchor': 'middle', 'pointer-events': 'none'}, bar.label));
       }
     });
     if (lost > 0) {
@@ -484,27 +493,27 @@ function drawTimeline() {
 
 function drawStreams(reading) {
   const end = plan.step * 1e9;
-  const streams = [['Compute', []], ['Communication', []], ['Host copies', []]];
+  const streams = [['Kernels', []], ['Collectives', []], ['Host copies', []]];
   let last = 0;
   for (const [index, begin, duration] of plan.timeline) {
     const row = plan.work[index];
     const stream = isSent(row) ? 1 : row.kind === 'copies' ? 2 : 0;
-    const mark = stream === 1 && row.axes ? `axis-${row.axes[0] % 8}` : stream === 2 ? 'copy' : row.phase;
-    streams[stream][1].push({begin, duration, mark, text: () => workText(row, begin, duration)});
+    const marks = stream === 1 && row.axes ? row.axes.map((axis) => `axis-${axis % 8}`) : [stream === 2 ? 'copy' : row.phase];
+    streams[stream][1].push({begin, duration, marks, text: () => workText(row, begin, duration)});
     last = Math.max(last, begin + duration);
   }
   const used = streams.filter(([, bars]) => bars.length).map(([name, bars]) => ({name, bars: bars.sort((a, b) => a.begin - b.begin)}));
-  const axes = [...new Set(plan.work.filter(isSent).map((row) => (row.axes || [])[0]).filter((axis) => axis !== undefined))].sort((a, b) => a - b);
+  const axes = [...new Set(plan.work.filter(isSent).flatMap((row) => row.axes || []))].sort((a, b) => a - b);
   const lost = end - last;
   const phases = new Set(plan.work.filter((row) => !isSent(row)).map((row) => row.phase));
   const kernels = plan.work.filter((row) => !isSent(row)).sort((a, b) => workSeconds(b) - workSeconds(a));
-  part('timeline', 'The step in time',
+  part('timeline', 'Timeline', 'The step in time',
     'What rank 0 does in a predicted step.' + (plan.micro_batches > 1 ? ` The ${count(plan.micro_batches)} runs of what is done for each micro-batch are one bar.` : ''),
     lanes(used, end, reading, lost > end * 1e-6 ? lost : 0),
     legend([
       ...['forward', 'backward', 'weights', 'update'].filter((phase) => phases.has(phase)).map((phase) => [swatch(phase), phase === 'update' ? phase : `${phase} pass`]),
-      ...axes.map((axis) => [axisChip(axis), 'sent along it']),
-      ...(lost > end * 1e-6 ? [[swatch('idle'), `hatched: ${seconds(lost * 1e-9)} lost while both run`]] : []),
+      ...axes.map((axis) => [axisChip(axis), 'sent along this axis']),
+      ...(lost > end * 1e-6 ? [[swatch('lost'), `${seconds(lost * 1e-9)} lost by kernels while collectives run`]] : []),
     ]), reading,
     h('details', {}, h('summary', {}, 'All kernels'), kernelTable(kernels)));
 }
@@ -532,18 +541,18 @@ function drawPasses(reading) {
   const seen = new Set();
   for (const [row, stage, microBatch, kind, begin, duration] of pipeline.passes) {
     seen.add(kind);
-    rows[row].bars.push({begin, duration, mark: kinds[kind][0], label: `${microBatch}`, labelMark: kind === 1 ? 'on-backward' : 'on-forward',
+    rows[row].bars.push({begin, duration, marks: [kinds[kind][0]], label: `${microBatch}`, labelMark: kind === 1 ? 'on-backward' : 'on-forward',
       text: () => [h('b', {}, `Micro-batch ${microBatch}`), ` ${kinds[kind][1]} in stage ${stage}: ${seconds(duration * 1e-9)} from ${seconds(begin * 1e-9)}`]});
   }
   rows.forEach((row, i) => {
     const last = row.bars.reduce((latest, bar) => Math.max(latest, bar.begin + bar.duration), 0);
     if (pipeline.once[i] > 0) {
-      row.bars.push({begin: last, duration: pipeline.once[i], mark: 'update',
+      row.bars.push({begin: last, duration: pipeline.once[i], marks: ['update'],
         text: () => [h('b', {}, 'Once in a step'), ` what is not done for each micro-batch, such as the update: ${seconds(pipeline.once[i] * 1e-9)}`]});
     }
   });
-  part('timeline', 'The step in time',
-    `Micro-batches in the stages of the pipeline, in the order ${words(pipeline.schedule)}. Ranks are idle for ${percent(pipeline.bubble, 1)} of the passes.`,
+  part('timeline', 'Timeline', 'The step in time',
+    `Micro-batches in the stages of the pipeline, in the order ${pipeline.schedule}. Ranks are idle for ${percent(pipeline.bubble, 1)} of the passes.`,
     lanes(rows, end, reading, 0),
     legend([...[...seen].sort().map((kind) => [swatch(kinds[kind][0]), `${kinds[kind][1]} of the micro-batch with this number`]),
       [swatch('update'), 'once in a step'], [swatch('idle'), 'idle']]), reading,
@@ -584,7 +593,7 @@ function drawMemory() {
         below[i] = to;
       });
       path = [...upper, ...lower.reverse()].map(([px, py], i) => `${i ? 'L' : 'M'}${px.toFixed(1)} ${py.toFixed(1)}`).join('') + 'Z';
-      svg.append(s('path', {class: `role-${role}`, d: path}, s('title', {}, memory.roles[role])));
+      svg.append(s('path', {class: `band role-${role}`, d: path}, s('title', {}, memory.roles[role])));
     }
     if (shownLimit) svg.append(s('line', {class: 'limit', x1: left, x2: left + inner, y1: y(memory.limit), y2: y(memory.limit)}));
     const px = x(at);
@@ -601,7 +610,7 @@ function drawMemory() {
     into.replaceChildren(svg);
   });
   const beside = memory.peak - most;
-  part('memory', 'Memory over the step',
+  part('memory', 'Memory', 'Memory over the step',
     `What the fullest rank holds. ${bytes(memory.peak)} in all: ${bytes(most)} of tensors at the peak, and ${bytes(beside)} of workspace and gaps` +
     (memory.checkpoint > 0 ? ', with the copy of a checkpoint' : '') + '.' +
     (memory.host > 0 ? ` In addition ${bytes(memory.host)} in the host's memory.` : '') +
@@ -638,7 +647,9 @@ function drawSlices() {
   const out = h('div');
   function show(value) {
     const layout = plan.layouts[value.layout];
-    let picked = 0;
+    // In a pipeline a value lies on the ranks of its stage.
+    const holds = (rank) => value.part === undefined || plan.coordinates[rank][plan.pipeline.axis] === value.part;
+    let picked = Math.max(0, layout.ranks.findIndex((_, rank) => holds(rank)));
     const begins = value.cuts.map((cut) => plan.cuts[cut]);
     const cut = value.shape.map((_, d) => d).filter((d) => layout.dimensions[d].length > 0);
     // Two dimensions are drawn: those that are cut, else the first ones, rows before columns.
@@ -656,6 +667,7 @@ function drawSlices() {
       const cells = rows === null ? [[0, 1]] : begins[rows].slice(0, -1).map((_, i) => [i, begins[rows].length - 1]);
       const holders = new Map();
       layout.ranks.forEach((pieces, rank) => {
+        if (!holds(rank)) return;
         const key = `${rows === null ? 0 : pieces[rows]},${pieces[columns]}`;
         if (!holders.has(key)) holders.set(key, []);
         holders.get(key).push(rank);
@@ -667,7 +679,7 @@ function drawSlices() {
         for (let j = 0; j + 1 < begins[columns].length; ++j) {
           const x1 = xOf(begins[columns][j]), x2 = xOf(begins[columns][j + 1]);
           const ranks = holders.get(`${i},${j}`) || [];
-          const own = ranks.includes(picked);
+          const own = holds(picked) && ranks.includes(picked);
           svg.append(s('rect', {class: own ? 'cell own' : 'cell', x: x1 + 42, y: y1 + 20, width: x2 - x1, height: y2 - y1},
             s('title', {}, `ranks ${ranks.join(', ')}`)));
           if (y2 - y1 > 15) {
@@ -680,11 +692,12 @@ function drawSlices() {
       if (rows !== null) svg.append(s('text', {class: 'small', x: 36, y: 32, 'text-anchor': 'end'}, `${count(value.shape[rows])}`));
       into.replaceChildren(svg);
     });
-    const lines = layout.ranks.map((pieces, rank) => h('tr', {tabindex: 0, class: rank === 0 ? 'picked' : null,
+    const lines = layout.ranks.map((pieces, rank) => h('tr', {tabindex: 0, class: rank === picked ? 'picked' : null,
       onclick: () => choose(rank), onfocus: () => choose(rank)},
       h('td', {class: 'numeric'}, `${rank}`),
       plan.mesh.map((_, axis) => h('td', {class: 'numeric soft'}, `${plan.coordinates[rank][axis]}`)),
       value.shape.map((_, d) => {
+        if (!holds(rank)) return h('td', {class: 'numeric soft'}, 'not here');
         const [begin, end] = range(rank, d);
         return h('td', {class: 'numeric'}, end > begin ? `${count(begin)} … ${count(end - 1)}` : 'none');
       })));
@@ -698,7 +711,7 @@ function drawSlices() {
     out.replaceChildren(
       h('dl', {class: 'facts'},
         h('dt', {}, 'Lies as'), h('dd', {}, layoutOf(value)),
-        h('dt', {}, 'Made by'), h('dd', {}, words(value.kind), value.line > 0 ? [', line ', lineLink(value.line)] : '', value.stage !== undefined ? `, stage ${value.stage}` : ''),
+        h('dt', {}, 'Made by'), h('dd', {}, words(value.kind), value.line > 0 ? [', line ', lineLink(value.line)] : '', value.stage !== undefined ? `, stage ${value.stage}` : plan.pipeline ? ', on each stage that reads it' : ''),
         h('dt', {}, 'Cut by'), h('dd', {}, words(value.by), value.reason ? `: ${value.reason}` : '')),
       h('div', {class: 'slices'},
         h('div', {}, picture, h('p', {class: 'soft reading'},
@@ -711,7 +724,7 @@ function drawSlices() {
   }
   const first = Math.max(0, values.findIndex((value) => value.kind === 'parameter' && isCut(value)));
   select.value = `${first}`;
-  part('slices', 'Slices of a tensor', 'Which rank holds which rows and columns. Choose a tensor, then a rank.',
+  part('slices', 'Slices', 'Slices of a tensor', 'Which rank holds which rows and columns. Choose a tensor, then a rank.',
     h('div', {class: 'controls'}, h('label', {}, 'Tensor', select)), out);
   show(values[first]);
 }
@@ -739,8 +752,9 @@ function drawDecisions() {
   const more = h('button', {type: 'button', class: 'more', onclick: () => { rows.slice(most).forEach((row) => { row.hidden = false; }); more.hidden = true; }}, `Show all ${count(rows.length)}`);
   rows.slice(most).forEach((row) => { row.hidden = true; });
   more.hidden = rows.length <= most;
-  part('choices', 'Choices',
+  part('choices', 'Choices', 'Choices',
     `Each op that was decided by itself, with what it costs (${plan.price === 'time' ? 'seconds' : 'weighted bytes'} of the search) and its share. Open one for the other choices, and for what would have to change for one of them to win. All other ops follow from these.`,
+    h('div', {class: 'decision-head', 'aria-hidden': 'true'}, ['Op', 'Cuts: factor of its formula and the axes that cut it', 'Cost of each', 'Share'].map((name) => h('span', {}, name))),
     rows, more);
 }
 
@@ -748,7 +762,7 @@ function drawDecisions() {
 
 function drawPlans() {
   if (plan.plans === null) return;
-  part('plans', 'Other plans', 'What other settings give, fastest first. Settings are those of the command line; plans with equal predictions are one row.',
+  part('plans', 'Other plans', 'Other plans', 'What other settings give, fastest first. Settings are those of the command line; plans with equal predictions are one row.',
     table([
       {name: 'Settings', cell: (row) => h('span', {class: 'name'}, row.settings)},
       {name: 'Step', numeric: true, cell: (row) => seconds(row.step), sort: (row) => row.step},

@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "ir/program/fuse/fuse.h"
 #include "ir/program/fuse/storage.h"
+#include "ir/program/memory/memory_over_step.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/memory/workspace.h"
 #include "ir/program/partition/partition.h"
@@ -102,6 +103,31 @@ TEST(Memory, TensorsOfThePeakAreNamedLargestFirst) {
   Bytes held;
   for (const HeldTensor& tensor : use.at_peak) held += tensor.size;
   EXPECT_LE(use.waiting, held);
+}
+
+// What is held at each moment is planned and summed elsewhere: the most of it is the demand of the arena, and what is
+// held then is the table of the peak.
+TEST(Memory, OverAStepTheMostIsWhatIsHeldAtThePeak) {
+  for (const Graph& graph : {TestMlp(), TestTiedWeights(), TestAttention()}) {
+    for (const int devices : {1, 4}) {
+      const Program program = DataParallel(graph, devices);
+      const MemoryPlan plan = PlanMemory(graph, program);
+      const std::vector<HeldBytes> moments = MemoryOverStep(graph, program, plan);
+      ASSERT_EQ(moments.size(), plan.storage.stages.size());
+      const auto most = std::max_element(moments.begin(), moments.end(),
+                                         [](const HeldBytes& a, const HeldBytes& b) { return a.sum() < b.sum(); });
+      HeldBytes at_peak;
+      for (const HeldTensor& tensor : plan.use.at_peak)
+        at_peak.by_role[static_cast<size_t>(tensor.role)] += tensor.size;
+      EXPECT_EQ(most->by_role, at_peak.by_role);
+      EXPECT_EQ(moments.front().stage, 0u);
+      EXPECT_EQ(moments.back().stage, plan.fusion.stages.size());
+      for (const HeldBytes& moment : moments) {
+        EXPECT_EQ(moment.by_role[0], plan.use.prediction.parameters);
+        for (const Bytes bytes : moment.by_role) EXPECT_GE(bytes, Bytes(0));
+      }
+    }
+  }
 }
 
 }  // namespace
