@@ -141,6 +141,9 @@ TEST(OptionsTest, OptionsThatCannotBothBeMeant) {
             "error: `--emit` writes no program that `--run` could start");
   EXPECT_EQ(ErrorOf({"a.model", "--emit", "graph", "--plan-only"}),
             "error: `--plan-only` and `--emit` print different things");
+  EXPECT_EQ(ErrorOf({"a.model", "--emit", "graph", "--html", "p.html"}),
+            "error: `--html` goes with a plan that is made, not with `--emit`");
+  EXPECT_EQ(ErrorOf({"a.model", "--html", ""}), "error: `--html` needs the name of a file");
   EXPECT_EQ(ErrorOf({"a.model", "--plan", "p.json", "--search", "sapp"}),
             "error: `--plan` takes an existing plan; `--search` makes a new one");
   const std::string of_rank = "error: `--rank` goes with `--emit program`, `--emit source` or `--explain time`";
@@ -182,6 +185,10 @@ TEST(OptionsTest, PlanAndExplainWriteNoProgram) {
   EXPECT_TRUE(plan.plan_only);
   EXPECT_EQ(plan.out, "plans");
   EXPECT_EQ(plan.explain, std::nullopt);
+  EXPECT_EQ(plan.html, std::nullopt);
+  for (const Command command : {Command::kCompile, Command::kPlan, Command::kExplain}) {
+    EXPECT_EQ(Options({"a.model", "--html", "p.html"}, command).html, "p.html");
+  }
   EXPECT_EQ(Options({"a.model", "--explain"}, Command::kPlan).explain, "");
   const CompileOptions table = Options({"a.model"}, Command::kExplain);
   EXPECT_TRUE(table.plan_only);

@@ -1,4 +1,4 @@
-// Private to tools/page: text of a model inside of a page.
+// Text of a model inside of a page.
 #ifndef CLEAVE_TOOLS_PAGE_ESCAPE_H_
 #define CLEAVE_TOOLS_PAGE_ESCAPE_H_
 

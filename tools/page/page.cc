@@ -62,7 +62,11 @@ std::string Figure(absl::string_view what, const std::string& value, const std::
                       EscapedForHtml(WithWholeOptions(more)), more.empty() ? "" : "</span>", "</dd></div>\n");
 }
 
-std::string Percent(double share) { return absl::StrFormat("%.*f%%", share < 0.0995 ? 1 : 0, 100 * share); }
+// "0.4%", "12%"
+std::string Percent(double share) {
+  if (share > 0 && share < 0.0005) return "less than 0.1%";
+  return absl::StrFormat("%.*f%%", share < 0.0995 ? 1 : 0, 100 * share);
+}
 
 struct Verdict {
   std::string sentence;  // Text.
@@ -143,6 +147,17 @@ std::string PlanPage(const PageFacts& facts) {
        {"script", std::string(PartOfPage("page.js"))},
        {"script_hash", std::string(absl::StripAsciiWhitespace(PartOfPage("page.hash")))},
        {"data", JsonForScript(PageData(facts))}});
+  CLEAVE_CHECK(page.ok()) << page.status();
+  return absl::StrCat(kFirstLine, *page);
+}
+
+std::string PageAround(const PageHead& head, absl::string_view body) {
+  const absl::StatusOr<std::string> page =
+      FillTemplate(PartOfPage("plain.html"), {{"kicker", EscapedForHtml(head.kicker)},
+                                              {"title", EscapedForHtml(head.title)},
+                                              {"how", EscapedForHtml(head.how)},
+                                              {"style", std::string(PartOfPage("page.css"))},
+                                              {"body", std::string(body)}});
   CLEAVE_CHECK(page.ok()) << page.status();
   return absl::StrCat(kFirstLine, *page);
 }

@@ -31,6 +31,16 @@ struct PageFacts {
 // search/explain/plans.h. The same facts give the same bytes.
 std::string PlanPage(const PageFacts& facts);
 
+// What stands above a page.
+struct PageHead {
+  std::string kicker;  // What kind of page it is: "Plan".
+  std::string title;
+  std::string how;
+};
+
+// A page without a script: `head`, which is text, and `body`, which is HTML of which the texts are escaped (escape.h).
+std::string PageAround(const PageHead& head, absl::string_view body);
+
 // An error where `path` is something else than a page that WritePage has written: FailedPrecondition; Unavailable where
 // it cannot be read.
 absl::Status CheckPagePlace(const std::string& path);

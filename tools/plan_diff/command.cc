@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file/file.h"
 #include "base/status/status_macros.h"
+#include "tools/page/page.h"
+#include "tools/plan_diff/diff_page.h"
 #include "tools/plan_diff/plan_diff.h"
 
 namespace cleave::tools {
@@ -24,12 +26,15 @@ struct DiffOptions {
   std::string before;
   std::string after;
   bool as_json = false;
+  std::string html;  // The file of a page; empty: none.
 };
 
 void AddOptions(CLI::App& app, DiffOptions& options) {
   SetValue(app.add_option("BEFORE", options.before, "A plan.json")->required(), "FILE.json");
   SetValue(app.add_option("AFTER", options.after, "A plan.json to compare with it")->required(), "FILE.json");
   app.add_flag("--json", options.as_json, "Print every change as JSON");
+  SetValue(app.add_option("--html", options.html, "Write both plans side by side as a page for a browser, too"),
+           "FILE.html");
   app.footer("Exit code 0: the plans are equal, 1: they differ.");
 }
 
@@ -52,6 +57,12 @@ DiffAnswer RunDiff(const std::string& name, const std::string& summary, const st
     return {.exit_code = ExitCode::kModelWrong, .error = absl::StrCat("error: ", read->status().message(), "\n")};
   }
   const PlanDiff diff = Diff(*before, *after);
+  if (!options.html.empty()) {
+    const absl::Status written = WritePage(options.html, DiffPage(diff, options.before, options.after));
+    if (!written.ok()) {
+      return {.exit_code = ExitCode::kEnvironment, .error = absl::StrCat("error: ", written.message(), "\n")};
+    }
+  }
   return {.exit_code = diff.is_empty() ? ExitCode::kDone : ExitCode::kDiffers,
           .output = options.as_json ? DiffJson(diff) : DiffText(diff)};
 }

@@ -11,6 +11,7 @@
 #include "base/json/json.h"
 #include "gtest/gtest.h"
 #include "tools/plan_diff/command.h"
+#include "tools/plan_diff/diff_page.h"
 
 namespace cleave::tools {
 namespace {
@@ -110,6 +111,21 @@ TEST(PlanDiffTest, TextIsNarrowAndJsonHoldsEverything) {
   EXPECT_EQ(json->at("ops").size(), diff.ops.size());
 }
 
+TEST(DiffPageTest, BothSidesStandBesideEachOtherAsText) {
+  const std::string changed = absl::StrReplaceAll(
+      kPlan, {{R"("factors": {"i": ["m0", "m1"], "j": []})", R"("factors": {"i": ["m0"], "j": ["m1"]})"},
+              {"0.01,", "0.005,"},
+              {"x.0.weight", "</td><script>x"}});
+  const std::string page = DiffPage(DiffTo(changed), "a<b.json", "b.json");
+  for (const char* const part :
+       {"a step from 10.00 ms to 5.00 ms (x 0.500)", "a&lt;b.json and b.json", "x.0..1.matmul x 2",
+        ">i: m0 m1; cost 10<", ">i: m0, j: m1; cost 10<", "&lt;/td&gt;&lt;script&gt;x"}) {
+    EXPECT_TRUE(absl::StrContains(page, part)) << part << "\n" << page;
+  }
+  EXPECT_FALSE(absl::StrContains(page, "<script"));
+  EXPECT_TRUE(absl::StrContains(DiffPage(PlanDiff(), "a", "b"), "The plans are equal."));
+}
+
 TEST(PlanViewTest, SaysWhatIsWrong) {
   const auto error = [](const std::string& text) { return std::string(ReadPlanView(text).status().message()); };
   EXPECT_EQ(error("{"), "line 1, column 2: not valid JSON");
@@ -158,6 +174,11 @@ TEST_F(DiffCommandTest, ExitCodes) {
   EXPECT_EQ(Answer({a, b, "--jsno"}).error,
             "error: unexpected `--jsno`; did you mean `--json`?\nhelp: `--help` lists the options\n");
   EXPECT_EQ(Answer({a}).error, "error: AFTER is required\nhelp: `--help` lists the options\n");
+  const std::string page = absl::StrCat(testing::TempDir(), "/plan_diff_page.html");
+  std::filesystem::remove(page);
+  EXPECT_EQ(Answer({a, b, "--html", page}).exit_code, ExitCode::kDiffers);
+  EXPECT_TRUE(std::filesystem::exists(page));
+  EXPECT_EQ(Answer({a, b, "--html", a}).exit_code, ExitCode::kEnvironment) << "a is no page";
   const DiffAnswer broken = Answer({a, File("broken.json", "{")});
   EXPECT_EQ(broken.exit_code, ExitCode::kModelWrong);
   EXPECT_TRUE(absl::StrContains(broken.error, "broken.json`: line 1, column 2: not valid JSON")) << broken.error;

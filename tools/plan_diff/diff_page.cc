@@ -1,0 +1,117 @@
+#include "tools/plan_diff/diff_page.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/text/text.h"
+#include "base/units/units.h"
+#include "tools/page/escape.h"
+#include "tools/page/page.h"
+#include "tools/plan_diff/folded.h"
+
+namespace cleave::tools {
+namespace {
+
+enum class Column { kText, kCode, kNumber };
+
+struct Row {
+  std::vector<std::string> cells;  // Texts.
+};
+
+// A section with a table; empty without rows.
+std::string Section(absl::string_view title, const std::vector<std::pair<std::string, Column>>& columns,
+                    const std::vector<Row>& rows) {
+  if (rows.empty()) return "";
+  const auto attributes = [&](size_t i) { return columns[i].second == Column::kNumber ? " class=\"numeric\"" : ""; };
+  std::string html =
+      absl::StrCat("<section><h2>", EscapedForHtml(title), "</h2>\n<table class=\"cards sides\"><thead><tr>");
+  for (size_t i = 0; i < columns.size(); ++i) {
+    absl::StrAppend(&html, "<th scope=\"col\"", attributes(i), ">", EscapedForHtml(columns[i].first), "</th>");
+  }
+  absl::StrAppend(&html, "</tr></thead>\n<tbody>\n");
+  for (const Row& row : rows) {
+    absl::StrAppend(&html, "<tr>");
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      absl::StrAppend(&html, "<td", attributes(i), " data-label=\"", EscapedForHtml(columns[i].first), "\"><div",
+                      columns[i].second == Column::kCode ? " class=\"name\"" : "", ">", EscapedForHtml(row.cells[i]),
+                      "</div></td>");
+    }
+    absl::StrAppend(&html, "</tr>\n");
+  }
+  return absl::StrCat(html, "</tbody></table></section>\n");
+}
+
+std::string TextsSection(absl::string_view title, absl::string_view what, const std::vector<TextChange>& changes) {
+  std::vector<Row> rows;
+  for (const TextChange& change : Folded(changes)) {
+    rows.push_back({{change.name, change.before.value_or("none"), change.after.value_or("none")}});
+  }
+  return Section(title, {{std::string(what), Column::kCode}, {"Before", Column::kCode}, {"After", Column::kCode}},
+                 rows);
+}
+
+std::string FiguresSection(const PlanDiff& diff) {
+  std::vector<Row> rows;
+  for (const FigureChange& change : diff.figures) {
+    rows.push_back({{change.name, FigureText(change.name, change.before), FigureText(change.name, change.after),
+                     RatioText(change)}});
+  }
+  return Section("Figures",
+                 {{"Figure", Column::kText},
+                  {"Before", Column::kNumber},
+                  {"After", Column::kNumber},
+                  {"After by before", Column::kNumber}},
+                 rows);
+}
+
+std::string CollectivesSection(const PlanDiff& diff) {
+  const auto side = [](int count, double bytes) {
+    return absl::StrCat(count, " of ", FormatBytes(Bytes(static_cast<int64_t>(bytes))));
+  };
+  std::vector<Row> rows;
+  for (const CollectiveChange& change : diff.collectives) {
+    rows.push_back({{change.kind, change.phase, side(change.count_before, change.bytes_before),
+                     side(change.count_after, change.bytes_after)}});
+  }
+  return Section("Collectives, with the bytes that a rank sends in all",
+                 {{"Collective", Column::kText},
+                  {"Phase", Column::kText},
+                  {"Before", Column::kNumber},
+                  {"After", Column::kNumber}},
+                 rows);
+}
+
+// "step_seconds 5.64 ms to 5.32 ms (x 0.943), …" of the figures that decide.
+std::string Sentence(const PlanDiff& diff) {
+  if (diff.is_empty()) return "The plans are equal.";
+  const std::vector<std::pair<std::string, std::string>> decisive = {{"step_seconds", "a step"},
+                                                                     {"memory peak", "the memory of a rank"},
+                                                                     {"sent_bytes_per_rank", "what a rank sends"}};
+  std::vector<std::string> parts;
+  for (const auto& [name, what] : decisive) {
+    for (const FigureChange& change : diff.figures) {
+      if (change.name != name) continue;
+      parts.push_back(absl::StrCat(what, " from ", FigureText(name, change.before), " to ",
+                                   FigureText(name, change.after), " (", RatioText(change), ")"));
+    }
+  }
+  const std::string ops = absl::StrCat(Plural(static_cast<int64_t>(diff.ops.size()), "op"), " cut in another way");
+  if (parts.empty()) return absl::StrCat("Step, memory and bytes stay as they are; ", ops, ".");
+  return absl::StrCat("From the first plan to the second: ", absl::StrJoin(parts, ", "), "; ", ops, ".");
+}
+
+}  // namespace
+
+std::string DiffPage(const PlanDiff& diff, absl::string_view before, absl::string_view after) {
+  const std::string body =
+      absl::StrCat("<section id=\"verdict\"><h2>Verdict</h2>\n<p class=\"sentence\">", EscapedForHtml(Sentence(diff)),
+                   "</p>\n</section>\n", FiguresSection(diff), TextsSection("Settings", "Setting", diff.settings),
+                   TextsSection("Ops: their cuts, and what these cost", "Op", TextsOf(diff.ops)),
+                   TextsSection("Tensors: how they lie", "Tensor", diff.tensors), CollectivesSection(diff));
+  return PageAround({.kicker = "Two plans", .title = "Before and after", .how = absl::StrCat(before, " and ", after)},
+                    body);
+}
+
+}  // namespace cleave::tools
