@@ -1,10 +1,12 @@
 #include "tools/plan_diff/diff_page.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/text/text.h"
 #include "base/units/units.h"
 #include "tools/page/escape.h"
@@ -16,9 +18,23 @@ namespace {
 
 enum class Column { kText, kCode, kNumber };
 
-struct Row {
-  std::vector<std::string> cells;  // Texts.
-};
+// The cells of a row, as HTML.
+using Row = std::vector<std::string>;
+
+// Text of which no line ends within a ratio: "x 0.943".
+std::string Text(absl::string_view text) {
+  return EscapedForHtml(absl::StrReplaceAll(text, {{" x ", " x\xc2\xa0"}, {"(x ", "(x\xc2\xa0"}}));
+}
+
+// The first names, and the others folded.
+std::string NamesCell(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 4;
+  const auto first = names.begin() + static_cast<int64_t>(std::min(kShown, names.size()));
+  const std::string shown = Text(absl::StrJoin(names.begin(), first, ", "));
+  if (first == names.end()) return shown;
+  return absl::StrCat(shown, "<details><summary>", Plural(names.end() - first, "more name"), "</summary>",
+                      Text(absl::StrJoin(first, names.end(), ", ")), "</details>");
+}
 
 // A section with a table; empty without rows.
 std::string Section(absl::string_view title, const std::vector<std::pair<std::string, Column>>& columns,
@@ -33,10 +49,9 @@ std::string Section(absl::string_view title, const std::vector<std::pair<std::st
   absl::StrAppend(&html, "</tr></thead>\n<tbody>\n");
   for (const Row& row : rows) {
     absl::StrAppend(&html, "<tr>");
-    for (size_t i = 0; i < row.cells.size(); ++i) {
+    for (size_t i = 0; i < row.size(); ++i) {
       absl::StrAppend(&html, "<td", attributes(i), " data-label=\"", EscapedForHtml(columns[i].first), "\"><div",
-                      columns[i].second == Column::kCode ? " class=\"name\"" : "", ">", EscapedForHtml(row.cells[i]),
-                      "</div></td>");
+                      columns[i].second == Column::kCode ? " class=\"name\"" : "", ">", row[i], "</div></td>");
     }
     absl::StrAppend(&html, "</tr>\n");
   }
@@ -45,8 +60,9 @@ std::string Section(absl::string_view title, const std::vector<std::pair<std::st
 
 std::string TextsSection(absl::string_view title, absl::string_view what, const std::vector<TextChange>& changes) {
   std::vector<Row> rows;
-  for (const TextChange& change : Folded(changes)) {
-    rows.push_back({{change.name, change.before.value_or("none"), change.after.value_or("none")}});
+  for (const FoldedChange& change : Folded(changes)) {
+    rows.push_back(
+        {NamesCell(change.names), Text(change.before.value_or("none")), Text(change.after.value_or("none"))});
   }
   return Section(title, {{std::string(what), Column::kCode}, {"Before", Column::kCode}, {"After", Column::kCode}},
                  rows);
@@ -55,8 +71,8 @@ std::string TextsSection(absl::string_view title, absl::string_view what, const 
 std::string FiguresSection(const PlanDiff& diff) {
   std::vector<Row> rows;
   for (const FigureChange& change : diff.figures) {
-    rows.push_back({{change.name, FigureText(change.name, change.before), FigureText(change.name, change.after),
-                     RatioText(change)}});
+    rows.push_back({Text(change.name), Text(FigureText(change.name, change.before)),
+                    Text(FigureText(change.name, change.after)), Text(RatioText(change))});
   }
   return Section("Figures",
                  {{"Figure", Column::kText},
@@ -72,8 +88,8 @@ std::string CollectivesSection(const PlanDiff& diff) {
   };
   std::vector<Row> rows;
   for (const CollectiveChange& change : diff.collectives) {
-    rows.push_back({{change.kind, change.phase, side(change.count_before, change.bytes_before),
-                     side(change.count_after, change.bytes_after)}});
+    rows.push_back({Text(change.kind), Text(change.phase), Text(side(change.count_before, change.bytes_before)),
+                    Text(side(change.count_after, change.bytes_after))});
   }
   return Section("Collectives, with the bytes that a rank sends in all",
                  {{"Collective", Column::kText},
@@ -106,7 +122,7 @@ std::string Sentence(const PlanDiff& diff) {
 
 std::string DiffPage(const PlanDiff& diff, absl::string_view before, absl::string_view after) {
   const std::string body =
-      absl::StrCat("<section id=\"verdict\"><h2>Verdict</h2>\n<p class=\"sentence\">", EscapedForHtml(Sentence(diff)),
+      absl::StrCat("<section id=\"verdict\"><h2>Verdict</h2>\n<p class=\"sentence\">", Text(Sentence(diff)),
                    "</p>\n</section>\n", FiguresSection(diff), TextsSection("Settings", "Setting", diff.settings),
                    TextsSection("Ops: their cuts, and what these cost", "Op", TextsOf(diff.ops)),
                    TextsSection("Tensors: how they lie", "Tensor", diff.tensors), CollectivesSection(diff));

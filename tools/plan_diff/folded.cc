@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/layer_names/layer_names.h"
 #include "base/units/units.h"
 
@@ -23,15 +22,15 @@ std::optional<std::string> CutsText(const std::optional<OpView>& op) {
 
 }  // namespace
 
-std::vector<TextChange> Folded(const std::vector<TextChange>& changes) {
-  std::vector<TextChange> folded;
+std::vector<FoldedChange> Folded(const std::vector<TextChange>& changes) {
+  std::vector<FoldedChange> folded;
   std::vector<std::vector<std::vector<std::string>>> names;  // By change and by place in repeated layers.
   std::map<std::pair<std::optional<std::string>, std::optional<std::string>>, size_t> change_of;
   std::map<std::pair<size_t, std::string>, size_t> place_of;
   for (const TextChange& change : changes) {
     const auto [found, is_new] = change_of.emplace(std::pair(change.before, change.after), folded.size());
     if (is_new) {
-      folded.push_back(change);
+      folded.push_back({.names = {}, .before = change.before, .after = change.after});
       names.emplace_back();
     }
     std::vector<std::vector<std::string>>& places = names[found->second];
@@ -41,9 +40,10 @@ std::vector<TextChange> Folded(const std::vector<TextChange>& changes) {
     places[place->second].push_back(change.name);
   }
   for (size_t i = 0; i < folded.size(); ++i) {
-    folded[i].name = absl::StrJoin(names[i], ", ", [](std::string* out, const std::vector<std::string>& place) {
-      absl::StrAppend(out, FoldedName(place), place.size() > 1 ? absl::StrCat(" x ", place.size()) : "");
-    });
+    for (const std::vector<std::string>& place : names[i]) {
+      folded[i].names.push_back(
+          absl::StrCat(FoldedName(place), place.size() > 1 ? absl::StrCat(" x ", place.size()) : ""));
+    }
   }
   return folded;
 }

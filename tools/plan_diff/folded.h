@@ -10,8 +10,13 @@
 
 namespace cleave::tools {
 
-// Equal changes as one, whose name is those of all: "h1.weight, x.0..11.attn.q x 12".
-std::vector<TextChange> Folded(const std::vector<TextChange>& changes);
+// Equal changes as one.
+struct FoldedChange {
+  std::vector<std::string> names;  // "h1.weight", "x.0..11.attn.q x 12"
+  std::optional<std::string> before, after;
+};
+
+std::vector<FoldedChange> Folded(const std::vector<TextChange>& changes);
 
 // The cuts of ops with their costs.
 std::vector<TextChange> TextsOf(const std::vector<OpChange>& changes);

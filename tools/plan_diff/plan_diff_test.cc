@@ -117,9 +117,12 @@ TEST(DiffPageTest, BothSidesStandBesideEachOtherAsText) {
               {"0.01,", "0.005,"},
               {"x.0.weight", "</td><script>x"}});
   const std::string page = DiffPage(DiffTo(changed), "a<b.json", "b.json");
-  for (const char* const part :
-       {"a step from 10.00 ms to 5.00 ms (x 0.500)", "a&lt;b.json and b.json", "x.0..1.matmul x 2",
-        ">i: m0 m1; cost 10<", ">i: m0, j: m1; cost 10<", "&lt;/td&gt;&lt;script&gt;x"}) {
+  for (const char* const part : {"a step from 10.00 ms to 5.00 ms (x\xc2\xa0"
+                                 "0.500)",
+                                 "a&lt;b.json and b.json",
+                                 "x.0..1.matmul x\xc2\xa0"
+                                 "2",
+                                 ">i: m0 m1; cost 10<", ">i: m0, j: m1; cost 10<", "&lt;/td&gt;&lt;script&gt;x"}) {
     EXPECT_TRUE(absl::StrContains(page, part)) << part << "\n" << page;
   }
   EXPECT_FALSE(absl::StrContains(page, "<script"));

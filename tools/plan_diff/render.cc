@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/json/json.h"
 #include "base/units/units.h"
 #include "tools/plan_diff/folded.h"
@@ -31,8 +32,8 @@ std::string Line(const std::string& head, const std::string& text) {
 std::string ChangesText(const std::string& title, const std::vector<TextChange>& changes) {
   if (changes.empty()) return "";
   std::string text = absl::StrCat("\n", title, "\n");
-  for (const TextChange& change : Folded(changes)) {
-    absl::StrAppend(&text, Line("  ", change.name));
+  for (const FoldedChange& change : Folded(changes)) {
+    absl::StrAppend(&text, Line("  ", absl::StrJoin(change.names, ", ")));
     if (change.before.has_value()) absl::StrAppend(&text, Line("    - ", *change.before));
     if (change.after.has_value()) absl::StrAppend(&text, Line("    + ", *change.after));
   }
