@@ -54,8 +54,15 @@ expect_output "error[E0601]: \`$model\` is not a folder"
 expect_exit 5 "$cleave" plan "$model" --out "$model/below"
 expect_output "error[E0602]: cannot create the folder"
 expect_exit 5 "$cleave" plan "$model" --out /dev/null
-expect_exit 4 "$cleave" plan "$model" --set memory=1KiB --out refused
+expect_exit 4 "$cleave" plan "$model" --set memory=1KiB --out refused --html refused.html
 [ -e refused ] && fail "a folder was made for a plan that does not exist"
+[ -e refused.html ] && fail "a page was made for a plan that does not exist"
+# A page for a browser, and nothing in its place that is none.
+expect_exit 0 "$cleave" plan "$model" --devices 2 --html plan.html
+expect_output "written to plan.html"
+grep -q "A step on 2 ranks of cpu is predicted to take" plan.html || fail "the page has no verdict"
+expect_exit 5 "$cleave" plan "$model" --html "$model"
+expect_output "is something else than the page of a plan"
 # A compile then takes the folder, with the plan that is there.
 expect_exit 0 "$cleave" compile "$model" --plan "new/plan 2/plan.json" --out "new/plan 2" --quiet
 [ -e "new/plan 2/program.cc" ] || fail "there is no program beside its plan"

@@ -4,9 +4,9 @@
   check_in_browser.py [--out FOLDER] [--chromium PROGRAM] PAGE.html ...
 
 At 390 and 1,280 pixels, light and dark: messages in the console, exceptions, requests, what is wider than the window,
-and text whose contrast with its background is below 4.5 to 1 (WCAG 2.1, 1.4.3). Then it goes through the page with the
-Tab key, opens a tile of the tree with Enter, and prints to PDF. With --out it writes screenshots. Needs Debian's
-`chromium` and nothing else: it speaks the DevTools protocol over a pipe.
+and text whose contrast with its background is below 4.5 to 1 (WCAG 2.1, 1.4.3). Without scripts the verdict must be
+there. Then it goes through the page with the Tab key, opens a tile of the tree with Enter, and prints to PDF. With
+--out it writes screenshots. Needs Debian's `chromium` and nothing else: it speaks the DevTools protocol over a pipe.
 """
 import argparse
 import base64
@@ -131,14 +131,15 @@ class Browser:
       self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code,
                 **({"text": "\r"} if key == "Enter" and kind == "rawKeyDown" else {}))
 
-  def open(self, path, width, dark):
+  def open(self, path, width, dark, draws=True):
     self.events = []
     self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
     self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
     self.call("Page.navigate", url=path.resolve().as_uri())
     while self.value("document.readyState") != "complete" or self.value("location.href") == "about:blank":
       time.sleep(0.02)
-    self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    if draws:
+      self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     time.sleep(0.3)
 
   def complaints(self):
@@ -187,6 +188,15 @@ def main():
                                    clip={"x": 0, "y": top, "width": width, "height": min(height - top, 1400), "scale": 1})
             name = f"{page.stem}_{width}_{'dark' if dark else 'light'}_{i}.png"
             (options.out / name).write_bytes(base64.b64decode(picture["data"]))
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    browser.open(page, 1280, False, draws=False)
+    if not browser.value("document.querySelector('#verdict .sentence').textContent.trim()"):
+      print(f"{page.name}: no verdict without a script")
+      wrong += 1
+    if options.out:
+      picture = browser.call("Page.captureScreenshot")
+      (options.out / f"{page.stem}_no_script.png").write_bytes(base64.b64decode(picture["data"]))
+    browser.call("Emulation.setScriptExecutionDisabled", value=False)
     browser.open(page, 1280, False)
     load = browser.value("performance.getEntriesByType('navigation')[0].loadEventEnd")
     focused = set()

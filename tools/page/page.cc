@@ -98,7 +98,8 @@ Verdict VerdictOf(const PageFacts& facts) {
   verdict.sentence =
       absl::StrCat("A step on ", Plural(plan.mesh.rank_count(), "rank"), " of ", plan.cluster, " is predicted to take ",
                    step, "; the fullest rank needs ", FormatBytes(memory.peak), " (", of_limit, ")", sending,
-                   ", and the model's products run at ", Percent(utilisation), " of the peak of the chips.");
+                   ", and the model's products run at ", Percent(utilisation),
+                   " of the peak of the chips. Proof: ", WithWholeOptions(facts.proof), ".");
   const std::string parts = absl::StrCat("compute ", FormatSeconds(predicted.compute), ", communication ",
                                          FormatSeconds(predicted.communication));
   const std::string sharing =
