@@ -233,7 +233,7 @@ TEST(ExplainTest, SettingsWithoutAPlanAreNamedWithWhatRefusesThem) {
 
 // The driver refuses them before a search; so does whoever searches without it.
 TEST(ExplainTest, MicroBatchesThatTheBatchDoesNotHaveAreNoPlan) {
-  const Planned planned(testing::Gpt({.batch = 2}), 2);
+  const Planned planned(testing::Mlp(2, {8, 4}), 2);
   const std::string text = ExplainPlans(planned.explained());
   EXPECT_TRUE(absl::StrContains(text, "--set micro_batches=4: the batch cannot be taken in 4 micro-batches: ")) << text;
 }

@@ -362,27 +362,6 @@ Json DecisionsJson(const search::Explained& explained) {
   return decisions;
 }
 
-Json PlansJson(const search::Explained& explained) {
-  if (explained.graph.is_manual()) return nullptr;
-  const search::OtherPlans others = search::OtherPlansOf(explained);
-  Json plans = Json::array(), refused = Json::array();
-  for (const search::TriedPlan& tried : others.plans) {
-    const search::Prediction& predicted = tried.predicted;
-    plans.push_back(JsonObject({{"settings", absl::StrJoin(tried.flags, "; or ")},
-                                {"chosen", tried.is_chosen},
-                                {"step", Short(predicted.step)},
-                                {"compute", Short(predicted.compute)},
-                                {"communication", Short(predicted.communication)},
-                                {"memory", tried.peak.value()},
-                                {"sent", Short(predicted.sent_bytes_per_rank)},
-                                {"why", tried.why}}));
-  }
-  for (const search::TriedPlan& tried : others.refused) {
-    refused.push_back(JsonObject({{"settings", tried.flags.front()}, {"why", tried.refusal}}));
-  }
-  return JsonObject({{"plans", std::move(plans)}, {"refused", std::move(refused)}});
-}
-
 Json WarningsJson(const Diagnostics* diagnostics) {
   Json warnings = Json::array();
   if (diagnostics == nullptr) return warnings;
@@ -433,13 +412,33 @@ Json PageData(const PageFacts& facts) {
                           {"tree", TreeJson(parts, explained.made.memory.use)},
                           {"memory", MemoryJson(explained, parts)},
                           {"decisions", DecisionsJson(explained)},
-                          {"plans", PlansJson(explained)},
                           {"warnings", WarningsJson(facts.warnings)}});
   data["timeline"] = parts.size() > 1 ? Json(nullptr) : TimelineJson(parts.front());
   data["pipeline"] = PipelineJson(facts);
   data["layouts"] = places.Layouts();
   data["cuts"] = places.Cuts();
   return data;
+}
+
+Json PlansData(const search::Explained& explained) {
+  if (explained.graph.is_manual()) return nullptr;
+  const search::OtherPlans others = search::OtherPlansOf(explained);
+  Json plans = Json::array(), refused = Json::array();
+  for (const search::TriedPlan& tried : others.plans) {
+    const search::Prediction& predicted = tried.predicted;
+    plans.push_back(JsonObject({{"settings", absl::StrJoin(tried.flags, "; or ")},
+                                {"chosen", tried.is_chosen},
+                                {"step", Short(predicted.step)},
+                                {"compute", Short(predicted.compute)},
+                                {"communication", Short(predicted.communication)},
+                                {"memory", tried.peak.value()},
+                                {"sent", Short(predicted.sent_bytes_per_rank)},
+                                {"why", tried.why}}));
+  }
+  for (const search::TriedPlan& tried : others.refused) {
+    refused.push_back(JsonObject({{"settings", tried.flags.front()}, {"why", tried.refusal}}));
+  }
+  return JsonObject({{"plans", std::move(plans)}, {"refused", std::move(refused)}});
 }
 
 }  // namespace cleave::tools

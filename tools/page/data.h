@@ -14,6 +14,10 @@ inline constexpr int kMostRanksShown = 256;
 // `count` and names as in base/layer_names.
 Json PageData(const PageFacts& facts);
 
+// The field `plans`, which takes the searches of search/explain/plans.h: what other settings give, and which give no
+// plan; null for a manual model.
+Json PlansData(const search::Explained& explained);
+
 }  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_PAGE_DATA_H_

@@ -134,6 +134,8 @@ absl::Status Unwritable(const std::string& path, int error) {
 std::string PlanPage(const PageFacts& facts) {
   const ir::Plan& plan = facts.explained.plan;
   const Verdict verdict = VerdictOf(facts);
+  Json data = PageData(facts);
+  data["plans"] = PlansData(facts.explained);
   const absl::StatusOr<std::string> page = FillTemplate(
       PartOfPage("page.html"),
       {{"title", EscapedForHtml(facts.explained.graph.model)},
@@ -147,7 +149,7 @@ std::string PlanPage(const PageFacts& facts) {
        {"style", std::string(PartOfPage("page.css"))},
        {"script", std::string(PartOfPage("page.js"))},
        {"script_hash", std::string(absl::StripAsciiWhitespace(PartOfPage("page.hash")))},
-       {"data", JsonForScript(PageData(facts))}});
+       {"data", JsonForScript(data)}});
   CLEAVE_CHECK(page.ok()) << page.status();
   return absl::StrCat(kFirstLine, *page);
 }
