@@ -266,7 +266,8 @@ bool WriteHtml(const CompileOptions& options, const CompiledModel& compiled, Rep
                         .pipeline = compiled.pipeline.has_value() ? &*compiled.pipeline : nullptr,
                         .source = report.sources.file(compiled.model.file).text(),
                         .proof = ProofText(compiled.proof),
-                        .warnings = &report.diagnostics};
+                        .warnings = &report.diagnostics,
+                        .has_others = options.explain == "plans"};
   const absl::Status written = WritePage(*options.html, PlanPage(facts));
   if (!written.ok()) report.diagnostics.Add(PageError(written));
   return written.ok();

@@ -135,7 +135,7 @@ std::string PlanPage(const PageFacts& facts) {
   const ir::Plan& plan = facts.explained.plan;
   const Verdict verdict = VerdictOf(facts);
   Json data = PageData(facts);
-  data["plans"] = PlansData(facts.explained);
+  data["plans"] = facts.has_others ? PlansData(facts.explained) : Json();
   const absl::StatusOr<std::string> page = FillTemplate(
       PartOfPage("page.html"),
       {{"title", EscapedForHtml(facts.explained.graph.model)},

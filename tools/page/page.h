@@ -25,10 +25,11 @@ struct PageFacts {
   absl::string_view source;                              // The text of the model's file.
   std::string proof;                                     // What was proven, as a sentence without a full stop.
   const Diagnostics* warnings = nullptr;                 // Those of severity kWarning are shown.
+  bool has_others = false;                               // Whether the searches of search/explain/plans.h are made.
 };
 
-// Verdict, model, tree, collectives, timeline, memory, slices, choices, other plans. Makes the searches of
-// search/explain/plans.h. The same facts give the same bytes.
+// Verdict, model, tree, collectives, timeline, memory, slices, choices, and where they are asked for other plans. The
+// same facts give the same bytes.
 std::string PlanPage(const PageFacts& facts);
 
 // What stands above a page.

@@ -761,7 +761,10 @@ function drawDecisions() {
 // ---------------------------------------------------------------- other plans
 
 function drawPlans() {
-  if (plan.plans === null) return;
+  if (plan.plans === null) {
+    part('plans', 'Other plans', 'Other plans', 'What other settings give takes a search for each: cleave explain MODEL plans --html FILE adds them to this page.');
+    return;
+  }
   part('plans', 'Other plans', 'Other plans', 'What other settings give, fastest first. Settings are those of the command line; plans with equal predictions are one row.',
     table([
       {name: 'Settings', cell: (row) => h('span', {class: 'name'}, row.settings)},
