@@ -9,26 +9,33 @@ namespace {
 constexpr char kRunScript[] = R"sh(#!/bin/sh
 # Starts the program on @RANKS@, in this folder:
 #
-#   ./run.sh [--launch mpirun | rank-table FILE | dynamic | local] [flags of the program]
+#   ./run.sh [--restarts N] [--launch mpirun | rank-table FILE | dynamic | local] [flags of the program]
 #
 # mpirun starts processes that MPI connects; with rank-table and dynamic they meet by themselves; with local the ranks are
 # threads of one process. Without --launch: the first of mpirun, dynamic and local for which this machine has what it needs.
 #
 # Where the environment says that this is one rank of a job (RANK_TABLE_FILE and RANK_ID, RANK and WORLD_SIZE, or SLURM_PROCID),
 # without --launch that rank alone is started. Every rank's output goes on and into log_output/1/rank.N/stdout and stderr.
-# The exit code is that of the first rank that failed; 128 + its number where a signal has ended this script.
+# --restarts N: a job that has lost a process, or could not write, goes on from its last checkpoint; it is given up after N
+# restarts without a new one. The exit code is that of the first rank that failed; 128 + its number where a signal has ended this script.
 ranks=@COUNT@
 launch=@LAUNCH@
 table=@TABLE@
 here=
+restarts=0
 
 fail() {
   echo "run.sh: $2" >&2
   exit "$1"
 }
-usage="use ./run.sh [--launch mpirun | rank-table FILE | dynamic | local] [flags of the program]"
+usage="use ./run.sh [--restarts N] [--launch mpirun | rank-table FILE | dynamic | local] [flags of the program]"
 
-case ${1-} in --launch=*) fail 2 "$usage" ;; esac
+if [ "${1-}" = --restarts ]; then
+  restarts=${2-}
+  case $restarts in '' | 0* | *[!0-9]* | ??????*) fail 2 "--restarts takes a number of 1 to 99999: $usage" ;; esac
+  shift 2
+fi
+case ${1-} in --launch=* | --restarts*) fail 2 "$usage" ;; esac
 if [ "${1-}" = --launch ]; then
   launch=${2:-none}
   [ "$launch" != rank-table ] || { table=${3-} && [ -n "$table" ] && shift; } || fail 2 "$usage"
@@ -117,7 +124,7 @@ case $launch in
     fail 2 "$usage"
     ;;
 esac
-exec ./starter "$launch" "$ranks" "$table" "$here" "$@"
+exec ./starter "$restarts" "$launch" "$ranks" "$table" "$here" "$@"
 )sh";
 
 // A word of the shell.

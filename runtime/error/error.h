@@ -19,7 +19,8 @@ enum class ExitCode {
   kUsage = 2,
   kInput = 3,  // The data, or how the program was started, is wrong.
   kEnvironment = 5,
-  kFailed = 6,  // A loss that is not finite, a collective that failed, a stalled rank.
+  kFailed = 6,     // A collective that failed, a stalled rank.
+  kNotFinite = 7,  // A loss, a parameter, logits: the same program would come to it again.
   kInternal = 70,
 };
 

@@ -387,7 +387,7 @@ void Observer::AssertFinite(int number, const Shown& shown, int64_t count, const
     return Keep(number, {}, [this, shown, i, value, place = Place(shown)] {
       const std::string part =
           shown.micro_batch < 0 ? "" : Format(" in micro-batch %lld", static_cast<long long>(shown.micro_batch));
-      Die(ExitCode::kFailed,
+      Die(ExitCode::kNotFinite,
           Format("`%s` is not finite: element %lld of the piece of rank %d%s is %g (%s)", shown.name.c_str(),
                  static_cast<long long>(i), comm_.rank(), part.c_str(), value, place.c_str()));
     });

@@ -109,7 +109,7 @@ Result<int32_t> SampleToken(const float* logits, int64_t count, const Sampling& 
   int64_t largest = 0;
   for (int64_t token = 0; token < count; ++token) {
     if (!std::isfinite(logits[token])) {
-      return Error{ExitCode::kFailed,
+      return Error{ExitCode::kNotFinite,
                    Format("cannot draw token %" PRId64 " of sequence %" PRId64 ": the logit of token %" PRId64 " is %g",
                           place.place, place.sequence, token, static_cast<double>(logits[token]))};
     }

@@ -135,7 +135,7 @@ TEST(SampleToken, LogitsThatAreNotFinite) {
       const float logits[] = {0, 1, wrong};
       const Result<int32_t> token = SampleToken(logits, 3, {temperature}, {1, 4, 9});
       ASSERT_FALSE(token.ok());
-      EXPECT_EQ(token.error().code, ExitCode::kFailed);
+      EXPECT_EQ(token.error().code, ExitCode::kNotFinite);
       EXPECT_EQ(token.error().message.find("cannot draw token 9 of sequence 4: the logit of token 2 is "), 0u)
           << token.error().message;
     }

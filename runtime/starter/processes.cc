@@ -54,18 +54,9 @@ bool WriteAll(int file, const char* bytes, size_t size) {
   return true;
 }
 
-// SIGHUP only where it is not ignored: under nohup a job goes on without its terminal.
-sigset_t Watched() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&set, number);
-  if (!IsIgnored(SIGHUP)) sigaddset(&set, SIGHUP);
-  return set;
-}
-
 // Becomes the process. Standard output and error are those given, where they are not -1.
 [[noreturn]] void Become(const Process& process, pid_t parent, int out, int err) {
-  const sigset_t watched = Watched();
+  const sigset_t watched = WatchedSignals();
   sigprocmask(SIG_UNBLOCK, &watched, nullptr);
   signal(SIGPIPE, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, process.last_signal);
@@ -346,17 +337,8 @@ void Job::LookAtRanks(double passed) {
   }
 }
 
-// Processes that have lost the one that started them are children of this process now; and so are their children, when
-// they have ended.
-void EndOrphans() {
-  for (std::vector<int> orphans; !(orphans = ChildrenOf(getpid())).empty();) {
-    for (const int id : orphans) kill(id, SIGKILL);
-    for (const int id : orphans) waitpid(id, nullptr, 0);
-  }
-}
-
 int Job::Run() {
-  const sigset_t watched = Watched();
+  const sigset_t watched = WatchedSignals();
   signals_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
   double looked = Now();
   bool was_told = false;
@@ -392,6 +374,23 @@ int Job::Run() {
 
 }  // namespace
 
+sigset_t WatchedSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&set, number);
+  if (!IsIgnored(SIGHUP)) sigaddset(&set, SIGHUP);
+  return set;
+}
+
+// Processes that have lost the one that started them are children of this process now; and so are their children, when
+// they have ended.
+void EndOrphans() {
+  for (std::vector<int> orphans; !(orphans = ChildrenOf(getpid())).empty();) {
+    for (const int id : orphans) kill(id, SIGKILL);
+    for (const int id : orphans) waitpid(id, nullptr, 0);
+  }
+}
+
 Announced StartAndRead(const Process& process) {
   const Pipe out = MakePipe();
   Announced announced;
@@ -409,7 +408,7 @@ Announced StartAndRead(const Process& process) {
 }
 
 int RunProcesses(const std::vector<Process>& processes, const std::vector<std::pair<std::string, int>>& started) {
-  const sigset_t watched = Watched();
+  const sigset_t watched = WatchedSignals();
   sigprocmask(SIG_BLOCK, &watched, nullptr);
   signal(SIGPIPE, SIG_IGN);  // An output that nobody reads any more is an error of `write`.
   prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -10,6 +10,8 @@
 #ifndef CLEAVE_RUNTIME_STARTER_PROCESSES_H_
 #define CLEAVE_RUNTIME_STARTER_PROCESSES_H_
 
+#include <signal.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +41,12 @@ Announced StartAndRead(const Process& process);
 // Returns the exit code of the first that failed: 128 + signal where a signal has ended it. One that ended with 6, as a
 // rank does that has lost another, counts only where no other failed. `started`: by StartAndRead, with their names.
 int RunProcesses(const std::vector<Process>& processes, const std::vector<std::pair<std::string, int>>& started);
+
+// The signals that end a job, and SIGCHLD. Under nohup SIGHUP is none of them: the job goes on without its terminal.
+sigset_t WatchedSignals();
+
+// Ends all children of this process, and what becomes its child when its parent has ended.
+void EndOrphans();
 
 }  // namespace cleave::runtime
 

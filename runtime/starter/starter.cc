@@ -1,6 +1,9 @@
 // Runs the processes of a generated program, for run.sh.
 //
-//   starter WAY RANKS TABLE HERE COMMAND…    the processes of this host of a job of RANKS ranks, until all have ended
+//   starter RESTARTS WAY RANKS TABLE HERE COMMAND…
+//
+// starts the processes of this host of a job of RANKS ranks, and ends when all have ended. RESTARTS: how often it
+// begins again, as restarts.h has it; the COMMAND then gets the flag --auto-resume.
 //
 // WAY is as in `run.sh --launch`, or this-rank. Of rank-table: the path of the TABLE, and which of its ranks are HERE,
 // as `scheduler ranks` prints them; else these are empty. The exit code is 2 for wrong usage, 5 where a folder cannot
@@ -13,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -24,6 +28,7 @@
 #include "runtime/lock/lock.h"
 #include "runtime/starter/environment.h"
 #include "runtime/starter/processes.h"
+#include "runtime/starter/restarts.h"
 
 namespace cleave::runtime {
 namespace {
@@ -62,15 +67,43 @@ bool IsFolder(const std::string& path) {
   return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+// The names in a folder.
+std::vector<std::string> NamesIn(const std::string& path) {
+  std::vector<std::string> names;
+  DIR* const folder = opendir(path.c_str());
+  for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) names.push_back(entry->d_name);
+  if (folder != nullptr) closedir(folder);
+  return names;
+}
+
+// Removes the logs of a rank, those of all attempts.
+void ForgetLogs(const std::string& folder) {
+  for (const std::string& name : NamesIn(folder)) {
+    for (const std::string log : {"stdout", "stderr"}) {
+      if (name == log || name.rfind(log + ".", 0) == 0) unlink((folder + "/" + name).c_str());
+    }
+  }
+}
+
+// Gives the logs of the last attempt another name, as stdout.3, that this attempt does not overwrite; before the first
+// attempt removes those of earlier jobs. The last ten stay.
+void KeepLogs(const std::string& folder, int attempt) {
+  constexpr int kMost = 10;
+  if (attempt == 1) return ForgetLogs(folder);
+  for (const char* const log : {"stdout", "stderr"}) {
+    const std::string path = folder + "/" + log;
+    std::rename(path.c_str(), Format("%s.%d", path.c_str(), attempt - 1).c_str());
+    unlink(Format("%s.%d", path.c_str(), attempt - 1 - kMost).c_str());
+  }
+}
+
 // Removes the logs that earlier jobs have left of ranks from `first` on, and nothing that is not such a log. mpirun
 // writes the numbers of ten ranks and more with as many digits, as rank.00. Several processes may do so at once.
 void ForgetRanksFrom(int first) {
   constexpr char kRank[] = "rank.";
   const std::string all = Format("%s/1", kLogs);
   if (!IsFolder(kLogs) || !IsFolder(all)) return;
-  DIR* const folder = opendir(all.c_str());
-  for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) {
-    const std::string name = entry->d_name;
+  for (const std::string& name : NamesIn(all)) {
     if (name.rfind(kRank, 0) != 0) continue;
     const std::string number = name.substr(sizeof kRank - 1);
     const bool is_number =
@@ -78,20 +111,25 @@ void ForgetRanksFrom(int first) {
     const bool has_zeros = number.size() > 1 && number[0] == '0';
     const std::string logs = all + "/" + name;
     if (!is_number || (!has_zeros && std::atoi(number.c_str()) < first) || !IsFolder(logs)) continue;
-    for (const char* const log : {"/stdout", "/stderr"}) unlink((logs + log).c_str());
+    ForgetLogs(logs);
     rmdir(logs.c_str());
   }
-  if (folder != nullptr) closedir(folder);
 }
 
-// The folder that the program is told to write to, as `--out FOLDER` or `--out=FOLDER`; empty where it is not told.
-std::string OutOf(const std::vector<std::string>& command) {
-  std::string out;
+// What the program is told by a flag, as `--out FOLDER` or `--out=FOLDER`; empty where it is not told.
+std::string ValueOf(const std::string& flag, const std::vector<std::string>& command) {
+  std::string value;
   for (size_t i = 0; i < command.size(); ++i) {
-    if (command[i] == "--out" && i + 1 < command.size()) out = command[i + 1];
-    if (command[i].rfind("--out=", 0) == 0) out = command[i].substr(6);
+    if (command[i] == flag && i + 1 < command.size()) value = command[i + 1];
+    if (command[i].rfind(flag + "=", 0) == 0) value = command[i].substr(flag.size() + 1);
   }
-  return out;
+  return value;
+}
+
+// Where the program saves.
+std::string CheckpointsOf(const std::vector<std::string>& command) {
+  const std::string folder = ValueOf("--checkpoints", command), out = ValueOf("--out", command);
+  return !folder.empty() ? folder : (out.empty() ? "" : out + "/") + "checkpoints";
 }
 
 // Whether the program is told to read from standard input, `--chat` or `--chat-file -`. Its rank 0 does, so that all of
@@ -107,14 +145,14 @@ bool ReadsInput(const std::vector<std::string>& command) {
 // The folder of the logs is locked for as long as the job runs, and rank 0 locks the one that it writes to.
 void CheckFolderOfProgram(const std::vector<std::string>& command) {
   struct stat logs, out;
-  const std::string folder = OutOf(command);
+  const std::string folder = ValueOf("--out", command);
   if (stat(kLogs, &logs) != 0 || stat(folder.c_str(), &out) != 0) return;
   if (logs.st_dev != out.st_dev || logs.st_ino != out.st_ino) return;
   Die(ExitCode::kUsage, Format("`--out %s` is the folder of the ranks' logs: name another one", folder.c_str()));
 }
 
 // A process of the job, which writes to logs of that number.
-Process RankProcess(int number, std::vector<std::pair<std::string, std::string>> environment,
+Process RankProcess(int attempt, int number, std::vector<std::pair<std::string, std::string>> environment,
                     const std::vector<std::string>& command) {
   const std::string logs = Format("%s/1/rank.%d", kLogs, number);
   for (const std::string& folder : {std::string(kLogs), Format("%s/1", kLogs), logs}) {
@@ -122,6 +160,7 @@ Process RankProcess(int number, std::vector<std::pair<std::string, std::string>>
       Die(ExitCode::kEnvironment, Format("cannot make the folder `%s`: %s", folder.c_str(), std::strerror(errno)));
     }
   }
+  KeepLogs(logs, attempt);
   return {Format("rank %d", number), logs, std::move(environment), command};
 }
 
@@ -140,8 +179,9 @@ std::vector<int> Numbers(const std::string& text) {
   return numbers;
 }
 
-int Run(const std::string& way, const std::string& count, const std::string& table, const std::vector<int>& here,
-        const std::vector<std::string>& command, const std::string& self) {
+int Run(int attempt, const std::string& way, const std::string& count, const std::string& table,
+        const std::vector<int>& here, std::vector<std::string> command, const std::string& self) {
+  if (attempt > 1) command.push_back("--auto-resume");
   const int ranks = WorkersOrDie("the number of ranks", count);
   std::vector<Process> processes;
   std::vector<std::pair<std::string, int>> started;
@@ -157,6 +197,10 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
   if (way == "mpirun") {
     take_lock();
     CheckFolderOfMpirun();
+    const std::string all = Format("%s/1/", kLogs);
+    for (const std::string& name : NamesIn(all)) {
+      if (name.rfind("rank.", 0) == 0) KeepLogs(all + name, attempt);
+    }
     // When mpirun gets SIGTERM, it ends its ranks.
     processes.push_back({"mpirun", "", {}, command, SIGTERM, "OMPI_COMM_WORLD_RANK="});
   } else if (way == "this-rank") {
@@ -164,7 +208,7 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
     for (const char* name : {"RANK", "SLURM_PROCID"}) {
       if (number.empty()) number = Variable(name);
     }
-    processes.push_back(RankProcess(std::atoi(number.c_str()), {}, command));
+    processes.push_back(RankProcess(attempt, std::atoi(number.c_str()), {}, command));
   } else if (way == "rank-table") {
     unsetenv("CLEAVE_SCHEDULER");
     if (static_cast<int>(here.size()) == ranks) {
@@ -172,7 +216,8 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
       MakeSecret();
     }
     for (const int rank : here) {
-      processes.push_back(RankProcess(rank, {{"RANK_TABLE_FILE", table}, {"RANK_ID", std::to_string(rank)}}, command));
+      processes.push_back(
+          RankProcess(attempt, rank, {{"RANK_TABLE_FILE", table}, {"RANK_ID", std::to_string(rank)}}, command));
     }
   } else if (way == "dynamic") {
     std::string scheduler = Variable("CLEAVE_SCHEDULER");
@@ -188,12 +233,12 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
     const std::string local = Variable("CLEAVE_LOCAL_WORKERS");
     const int workers = local.empty() ? ranks : WorkersOrDie("CLEAVE_LOCAL_WORKERS", local);
     for (int rank = 0; rank < workers; ++rank) {
-      processes.push_back(
-          RankProcess(rank, {{"CLEAVE_SCHEDULER", scheduler}, {"CLEAVE_LOCAL_RANK", std::to_string(rank)}}, command));
+      processes.push_back(RankProcess(
+          attempt, rank, {{"CLEAVE_SCHEDULER", scheduler}, {"CLEAVE_LOCAL_RANK", std::to_string(rank)}}, command));
     }
   } else if (way == "local") {
     take_lock();
-    processes.push_back(RankProcess(0, {}, command));
+    processes.push_back(RankProcess(attempt, 0, {}, command));
     processes.back().name = "the process of all ranks";
   } else {
     Die(ExitCode::kUsage, Format("there is no way `%s` to start a job", way.c_str()));
@@ -204,8 +249,13 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
 }
 
 int Main(int argc, char** argv) {
-  if (argc > 5) return Run(argv[1], argv[2], argv[3], Numbers(argv[4]), {argv + 5, argv + argc}, argv[0]);
-  Die(ExitCode::kUsage, "use `starter WAY RANKS TABLE HERE COMMAND…`");
+  if (argc < 7) Die(ExitCode::kUsage, "use `starter RESTARTS WAY RANKS TABLE HERE COMMAND…`");
+  const int restarts = std::atoi(argv[1]);
+  const std::vector<std::string> command(argv + 6, argv + argc);
+  const auto run = [&](int attempt) {
+    return Run(attempt, argv[2], argv[3], argv[4], Numbers(argv[5]), command, argv[0]);
+  };
+  return restarts > 0 ? RunWithRestarts(restarts, CheckpointsOf(command), run) : run(1);
 }
 
 }  // namespace

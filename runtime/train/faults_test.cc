@@ -150,7 +150,7 @@ TEST(Local, AMistakeThatAllSeeIsSaidOnce) {
 TEST(Local, ALossThatIsNotFiniteNamesTheRank) {
   const Outcome outcome = Locally("FAULT=nan:1");
   ExpectEnd(outcome, 1);
-  EXPECT_EQ(outcome.exit, 6);
+  EXPECT_EQ(outcome.exit, 7);
   EXPECT_EQ(Count(outcome.output, "in `h1.relu` (example.model:7), element 5 of rank 1's piece\n"), 1)
       << outcome.output;
 }

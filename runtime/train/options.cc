@@ -41,6 +41,7 @@ std::vector<FlagText> TrainingFlags(const TrainingSettings& settings) {
       {"--keep K", "how many checkpoints are kept" + Whole(settings.keep_checkpoints)},
       {"--checkpoints DIR", "their folder, instead of `checkpoints` in that of run.json"},
       {"--resume [DIR]", "go on from the last good checkpoint of the folder, or of DIR, or from DIR itself"},
+      {"--auto-resume", "go on from that of the folder, if there is one; else begin as without this flag"},
       {"--threads N", "threads of each rank, instead of its share of the cores"},
       {"--profile [FILE]", "where the time of a step goes, and each op of the first ones in FILE, a Chrome trace"},
       {"--quiet", "no output but errors"}};
@@ -179,6 +180,10 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
     }
     if (flag == "--help") {
       options.help = true;
+      continue;
+    }
+    if (flag == "--auto-resume") {
+      options.auto_resume = true;
       continue;
     }
     if (!generates && flag == "--partial") {

@@ -2,6 +2,7 @@
 //   --steps K --epochs K --seed S --log-every K --log-ranks 0|all --out DIR --data PATH --quiet --profile [FILE]
 //   --threads N
 //   --params PATH --partial --eval-every K --patience K --checkpoint-every K --keep K --checkpoints DIR --resume [DIR]
+//   --auto-resume
 // and for each of TrainingSettings::numbers --set NAME=X, or --NAME X where the name has no dot, such as --lr X.
 #ifndef CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
 #define CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
@@ -33,6 +34,7 @@ struct Options {
   std::optional<int64_t> checkpoint_every;  // 0: none.
   std::optional<int64_t> keep;
   std::optional<std::string> checkpoints;  // Their folder; nullopt: `checkpoints` in `out`.
+  bool auto_resume = false;                // As `resume` with the folder of this run, if a checkpoint is there.
   std::optional<std::string> resume;       // A checkpoint, or a folder of them; empty: the folder of this run.
   std::optional<std::string> profile;      // The file of its trace; empty: a table alone.
   std::optional<int64_t> threads;          // Of each rank.

@@ -14,6 +14,10 @@ constexpr char kValidation[] = "validation";
 
 }  // namespace
 
+bool HasCheckpoint(Comm& comm, const std::string& folder) {
+  return !FromFirst(comm, comm.rank() == 0 && !CheckpointsIn(folder).empty() ? "yes" : "").empty();
+}
+
 std::optional<uint64_t> ResumedSeed(Comm& comm, const std::string& folder) {
   std::string mine;
   for (const std::string& own : comm.rank() == 0 ? CheckpointsIn(folder) : std::vector<std::string>()) {

@@ -16,6 +16,9 @@
 
 namespace cleave::runtime {
 
+// Whether a folder has a checkpoint, as rank 0 sees it. Called by all ranks.
+bool HasCheckpoint(Comm& comm, const std::string& folder);
+
 // The seed of the last checkpoint in a folder, or of the one that the folder is. Called by all ranks; nullopt where no
 // index can be read.
 std::optional<uint64_t> ResumedSeed(Comm& comm, const std::string& folder);

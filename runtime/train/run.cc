@@ -311,7 +311,7 @@ Error Run::Explain(int64_t step, float loss) {
   }
   program_.RunBatch(/*metrics=*/false, /*gradients=*/true);
   const std::string where = FirstOverRanks(watch_.EndChecking());
-  return {ExitCode::kFailed,
+  return {ExitCode::kNotFinite,
           Format("step %" PRId64 ": the loss is %s; %s", step, NumberText(loss).c_str(), where.c_str())};
 }
 
@@ -321,7 +321,7 @@ std::optional<Error> Run::CheckParameters(int64_t steps) {
   const std::optional<Watch::NotFinite> found = watch_.EndChecking();
   const std::string where = FirstOverRanks(found);
   if (where == kNothingFound) return std::nullopt;
-  return Error{ExitCode::kFailed, Format("after the update of step %" PRId64 " %s", steps, where.c_str())};
+  return Error{ExitCode::kNotFinite, Format("after the update of step %" PRId64 " %s", steps, where.c_str())};
 }
 
 void Run::CheckParameter(const ParameterView& view) {

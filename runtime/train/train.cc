@@ -190,9 +190,10 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
 
 // Everything that happens after the job has been joined. Returns an Error that all ranks agree on. `folder`: of the
 // program.
-std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options& options, CreateProgram create,
+std::optional<Error> TrainJoined(const TrainingSettings& settings, Options options, CreateProgram create,
                                  const std::string& folder, Comm& comm, Watch& watch) {
   SavingOptions saves = SavingOf(settings, options);
+  if (options.auto_resume && HasCheckpoint(comm, saves.folder)) options.resume = "";
   const std::string from = !options.resume.has_value() || options.resume->empty() ? saves.folder : *options.resume;
   std::optional<uint64_t> seed_then;
   if (options.resume.has_value()) seed_then = ResumedSeed(comm, from);

@@ -142,7 +142,7 @@ TEST(TrainOnGpus, TrafficOfReplaysIsCounted) {
 TEST(TrainOnGpus, ALossThatIsNotFiniteNamesStepTensorLineAndRank) {
   for (const char* const program : {kWithNccl, kShared}) {
     const Outcome outcome = Start(program, 2, "FAULT=nan:1");
-    EXPECT_EQ(outcome.exit, 6);
+    EXPECT_EQ(outcome.exit, 7);
     EXPECT_TRUE(Contains(outcome.output,
                          "error: step 3: the loss is nan; the first value that is not finite is nan in `h1.relu` "
                          "(example.model:7), element 5 of rank 1's piece\n"))
@@ -153,7 +153,7 @@ TEST(TrainOnGpus, ALossThatIsNotFiniteNamesStepTensorLineAndRank) {
 
 TEST(TrainOnGpus, AParameterThatIsNotFiniteAfterTheLastUpdate) {
   const Outcome outcome = Start(kWithNccl, 2, "FAULT=weight:1", "--steps 3");
-  EXPECT_EQ(outcome.exit, 6);
+  EXPECT_EQ(outcome.exit, 7);
   EXPECT_TRUE(Contains(outcome.output, "`h1.weight` (example.model:14), element 3 of rank 1's piece\n"))
       << outcome.output;
 }
@@ -203,7 +203,7 @@ TEST(TrainOnGpus, TheHostTouchesNoMemoryOfTheGpu) {
   const Outcome outcome = Start(kWithNccl, 1, "CUDA_STAND_IN_GUARD=1", "--steps 25");
   EXPECT_EQ(outcome.exit, 0) << outcome.output;
   const Outcome bad = Start(kShared, 1, "CUDA_STAND_IN_GUARD=1 FAULT=nan:0");
-  EXPECT_EQ(bad.exit, 6);
+  EXPECT_EQ(bad.exit, 7);
   EXPECT_TRUE(Contains(bad.output, "in `h1.relu` (example.model:7), element 5 of rank 0's piece")) << bad.output;
 }
 

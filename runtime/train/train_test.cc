@@ -203,7 +203,7 @@ TEST(Train, ALossThatIsNotFiniteNamesStepTensorLineAndRank) {
   for (const int ranks : {1, 3}) {
     const std::string bad = std::to_string(ranks - 1);
     const Outcome outcome = OnRanks(ranks, "FAULT=nan:" + bad, "");
-    EXPECT_EQ(outcome.exit, 6);
+    EXPECT_EQ(outcome.exit, 7);
     EXPECT_EQ(Count(outcome.output,
                     "error: step 3: the loss is nan; the first value that is not finite is nan in `h1.relu` "
                     "(example.model:7), element 5 of rank " +
@@ -211,14 +211,14 @@ TEST(Train, ALossThatIsNotFiniteNamesStepTensorLineAndRank) {
               1)
         << outcome.output;
     EXPECT_EQ(Losses(ranks).size(), 2u);
-    EXPECT_EQ(Content(Out() + std::to_string(ranks) + "/run.json").rfind("{\"exit\":6,\"steps\":2,", 0), 0u);
+    EXPECT_EQ(Content(Out() + std::to_string(ranks) + "/run.json").rfind("{\"exit\":7,\"steps\":2,", 0), 0u);
   }
 }
 
 // Rank `bad` of two has a parameter that is not finite from step 3 on.
 void ExpectAParameterEndsTheJob(const std::string& bad, const std::string& flags) {
   const Outcome outcome = OnRanks(2, "FAULT=weight:" + bad, flags);
-  EXPECT_EQ(outcome.exit, 6);
+  EXPECT_EQ(outcome.exit, 7);
   EXPECT_EQ(Count(outcome.output,
                   "error: after the update of step 3 the first value that is not finite is inf in `h1.weight` "
                   "(example.model:14), element 3 of rank " +

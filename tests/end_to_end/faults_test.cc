@@ -84,7 +84,7 @@ TEST(FaultsTest, LossThatIsNotFinite) {
   ASSERT_EQ(Compile({model, "--devices", "2", "--out", "out"}, folder).exit_code, 0);
   ASSERT_EQ(Make(folder + "/out").exit_code, 0);
   const CommandResult result = Start(folder + "/out");
-  EXPECT_EQ(result.exit_code, 6) << result.out << result.err;
+  EXPECT_EQ(result.exit_code, 7) << result.out << result.err;
   const std::string text = result.out + result.err;
   EXPECT_TRUE(Contains(text, "step 1")) << text;
   EXPECT_TRUE(Contains(text, "hidden")) << text;

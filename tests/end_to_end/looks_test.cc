@@ -173,7 +173,7 @@ TEST_F(Looks, AssertionsNameTheMicroBatch) {
   CompileText(Network("assert_finite(log(x));"), {"--devices", "1", "--set", "micro_batches=4", "--out", "out"});
   EXPECT_EQ(Make(folder_ + "/out").exit_code, 0);
   const CommandResult ran = Start(folder_ + "/out");
-  EXPECT_EQ(ran.exit_code, 6);
+  EXPECT_EQ(ran.exit_code, 7);
   EXPECT_TRUE(absl::StrContains(ran.err, "of the piece of rank 0 in micro-batch ")) << ran.err;
 }
 

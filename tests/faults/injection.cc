@@ -64,6 +64,8 @@ std::string NameOf(Fault fault) {
       return "a signal to save";
     case Fault::kDamage:
       return "a damaged checkpoint";
+    case Fault::kRestart:
+      return "faults of a job that begins again";
   }
   return "";
 }
@@ -177,6 +179,8 @@ class Trial {
         return Terminate();
       case Fault::kDamage:
         return Damage();
+      case Fault::kRestart:
+        return Restart();
     }
     return std::nullopt;
   }
@@ -188,6 +192,7 @@ class Trial {
     std::vector<std::string> flags = {"--quiet"};
     std::vector<std::string> environment = {};
     std::optional<Way> way = std::nullopt;  // Another one than that of the injection.
+    int restarts = 0;
   };
 
   Settings Usual() const { return {.inputs = program_.inputs, .out = out_}; }
@@ -199,7 +204,9 @@ class Trial {
   // A job that goes on until something ends it.
   Job Start(const Settings& settings) const {
     const Way way = settings.way.value_or(injection_.way);
-    std::vector<std::string> flags = {"--launch", NameOf(way)};
+    std::vector<std::string> flags;
+    if (settings.restarts > 0) flags = {"--restarts", absl::StrCat(settings.restarts)};
+    flags.insert(flags.end(), {"--launch", NameOf(way)});
     if (way == Way::kRankTable) flags.push_back(program_.folder + "/ranks.json");
     for (const std::string& flag : settings.flags) flags.push_back(flag);
     flags.insert(flags.end(), settings.inputs.begin(), settings.inputs.end());
@@ -251,7 +258,10 @@ class Trial {
   }
 
   // Whether the job says itself how it ended.
-  bool EndsByItself() const { return injection_.fault == Fault::kNotFinite || injection_.fault == Fault::kTerminate; }
+  bool EndsByItself() const {
+    return injection_.fault == Fault::kNotFinite || injection_.fault == Fault::kTerminate ||
+           injection_.fault == Fault::kRestart;
+  }
 
   std::string RankText() const {
     return injection_.way == Way::kLocal ? "the process of all ranks" : absl::StrCat("rank ", injection_.rank);
@@ -308,7 +318,7 @@ class Trial {
     const bool is_large = injection_.number % 2 == 0;
     WriteData(data, is_large ? 3e38f : std::nanf(""), injection_.number);
     Job job = Start(WithData(data));
-    Expected expected = {.codes = {6}, .said = {"the first value that is not finite is ", "(faulty.model", "of rank "}};
+    Expected expected = {.codes = {7}, .said = {"the first value that is not finite is ", "(faulty.model", "of rank "}};
     if (is_large) expected.said[1] = "(faulty.model:";  // It is an op that makes it infinite.
     return CheckEnd(job, expected);
   }
@@ -525,6 +535,7 @@ class Trial {
   void DamageFile(const std::string& path) const {
     std::mt19937_64 random(injection_.number);
     std::string content = ReadText(path);
+    if (content.empty()) return;  // It has been removed meanwhile.
     const size_t begin = random() % content.size();
     const size_t end = begin + 1 + random() % (content.size() - begin);
     const std::string before = content;
@@ -558,6 +569,52 @@ class Trial {
     const std::string damaged = files[injection_.number % files.size()];
     DamageFile(damaged);
     return GoOn(kLast - 1, damaged);
+  }
+
+  // What ends a job that begins again: a rank is killed, is stopped, or gets SIGTERM; all ranks are killed, or all
+  // processes but run.sh; the last checkpoint is damaged and a rank killed.
+  void HurtAttempt(Job& job, std::mt19937_64& random) const {
+    const pid_t rank = job.ProcessOfRank(static_cast<int>(random() % kRanks));
+    constexpr int kHurts = 6;
+    const uint64_t hurt = random() % kHurts;
+    if (hurt == 0 && rank > 0) kill(rank, SIGSTOP);
+    if (hurt == 1 && rank > 0) kill(rank, SIGTERM);
+    if (hurt == 2 || hurt == 3) {
+      for (const pid_t process : job.Processes()) {
+        const bool is_hurt = hurt == 2 ? absl::StartsWith(Job::NameOf(process), "program") : process != job.script();
+        if (is_hurt) kill(process, SIGKILL);
+      }
+    }
+    if (hurt == 4) {
+      const std::vector<int64_t> saved = SavedSteps();
+      // Where no good one is left, nothing goes on.
+      const std::string path =
+          absl::StrCat(out_, "/checkpoints/step_", saved.size() < 2 ? 0 : saved.back(), "/rank_0.safetensors");
+      if (fs::exists(path)) DamageFile(path);
+    }
+    if (hurt >= 4 && rank > 0) kill(rank, SIGKILL);
+  }
+
+  std::optional<std::string> Restart() {
+    constexpr int kHurts = 3;
+    std::mt19937_64 random(injection_.number);
+    Settings settings = Usual();
+    settings.flags = {"--quiet", "--checkpoint-every", "20", "--keep", "2"};
+    settings.environment.push_back(absl::StrCat("CLEAVE_TIMEOUT=", kTimeout));
+    settings.restarts = 2 * kHurts;
+    Job job = Start(settings);
+    for (int hurt = 0; hurt < kHurts; ++hurt) {
+      if (std::optional<std::string> problem = AwaitSteps(job, Progress(job))) return problem;
+      Delay();
+      HurtAttempt(job, random);
+    }
+    if (std::optional<std::string> problem = AwaitSteps(job, Progress(job))) return problem;
+    kill(job.script(), SIGTERM);
+    if (std::optional<std::string> problem = CheckEnd(job, {.codes = {128 + SIGTERM}, .said = {"restart 1 of "}})) {
+      return problem;
+    }
+    const std::vector<int64_t> saved = SavedSteps();
+    return GoOn(saved.empty() ? 0 : saved.back());
   }
 
   const Injection injection_;

@@ -32,8 +32,9 @@ enum class Fault {
   kKillSaving,   // All processes get SIGKILL while ranks save after each step.
   kTerminate,    // A job that saves gets SIGTERM: run.sh, its group, each of its processes, or a rank.
   kDamage,       // Some bytes of the last checkpoint are others, or missing.
+  kRestart,      // Several of these come to a job that begins again by itself.
 };
-constexpr int kFaults = 14;
+constexpr int kFaults = 15;
 
 enum class Way { kMpirun, kRankTable, kDynamic, kLocal };
 constexpr int kWays = 4;
