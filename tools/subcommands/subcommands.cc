@@ -12,6 +12,7 @@
 #include "base/text/text.h"
 #include "tools/clean/clean.h"
 #include "tools/data/data.h"
+#include "tools/doctor/doctor.h"
 #include "tools/driver/driver.h"
 #include "tools/error_pages/error_pages.h"
 #include "tools/export/export.h"
@@ -72,6 +73,10 @@ ExitCode FormatFiles(const std::string& name, const std::string& summary, const 
 
 ExitCode Clean(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   return RunClean(name, summary, words);
+}
+
+ExitCode Doctor(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunDoctor(name, summary, words);
 }
 
 ExitCode Weights(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
@@ -193,6 +198,7 @@ const std::vector<Subcommand>& Subcommands() {
       {"data", "Makes arrays and files of tokens of conversations and texts, and shows them", DescribeData, Data},
       {"serve", "Answers HTTP in the form of OpenAI's interface with a program that generates", DescribeServe, Serve},
       {"fmt", "Formats model files", DescribeFmt, FormatFiles},
+      {"doctor", "Says what this machine has of what generated programs need", DescribeDoctor, Doctor},
       {"clean", "Removes the cache of compiled runtimes", DescribeClean, Clean},
       {"completion", "Prints the completion of these subcommands for a shell", DescribeCompletion, PrintCompletion},
       {"help", "Lists the subcommands, or the options of one", DescribeHelp, Help},
