@@ -8,6 +8,8 @@
 // WAY is as in `run.sh --launch`, or this-rank. Of rank-table: the path of the TABLE, and which of its ranks are HERE,
 // as `scheduler ranks` prints them; else these are empty. The exit code is 2 for wrong usage, 5 where a folder cannot
 // be used, and else that of the process that failed first.
+//
+// Reading guide: Run decides which processes a way has; what is above it looks after the folders of the logs.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -76,20 +78,20 @@ std::vector<std::string> NamesIn(const std::string& path) {
   return names;
 }
 
-// Removes the logs of a rank, those of all attempts.
-void ForgetLogs(const std::string& folder) {
+// Removes the logs that earlier attempts to run a rank have left: stdout.3.
+void ForgetAttempts(const std::string& folder) {
   for (const std::string& name : NamesIn(folder)) {
-    for (const std::string log : {"stdout", "stderr"}) {
-      if (name == log || name.rfind(log + ".", 0) == 0) unlink((folder + "/" + name).c_str());
+    for (const char* const log : {"stdout.", "stderr."}) {
+      if (name.rfind(log, 0) == 0) unlink((folder + "/" + name).c_str());
     }
   }
 }
 
-// Gives the logs of the last attempt another name, as stdout.3, that this attempt does not overwrite; before the first
-// attempt removes those of earlier jobs. The last ten stay.
+// Gives the logs of the last attempt another name, as stdout.3, that this attempt does not overwrite. The last ten
+// stay. Before the first attempt removes those of earlier jobs.
 void KeepLogs(const std::string& folder, int attempt) {
   constexpr int kMost = 10;
-  if (attempt == 1) return ForgetLogs(folder);
+  if (attempt == 1) return ForgetAttempts(folder);
   for (const char* const log : {"stdout", "stderr"}) {
     const std::string path = folder + "/" + log;
     std::rename(path.c_str(), Format("%s.%d", path.c_str(), attempt - 1).c_str());
@@ -97,22 +99,37 @@ void KeepLogs(const std::string& folder, int attempt) {
   }
 }
 
-// Removes the logs that earlier jobs have left of ranks from `first` on, and nothing that is not such a log. mpirun
-// writes the numbers of ten ranks and more with as many digits, as rank.00. Several processes may do so at once.
-void ForgetRanksFrom(int first) {
+// A rank whose logs are there. mpirun writes the numbers of ten ranks and more with as many digits, as rank.00.
+struct Logs {
+  std::string folder;
+  int rank = 0;
+  bool has_zeros = false;
+};
+
+// Nothing that is not such a folder.
+std::vector<Logs> AllLogs() {
   constexpr char kRank[] = "rank.";
   const std::string all = Format("%s/1", kLogs);
-  if (!IsFolder(kLogs) || !IsFolder(all)) return;
+  std::vector<Logs> logs;
+  if (!IsFolder(kLogs) || !IsFolder(all)) return logs;
   for (const std::string& name : NamesIn(all)) {
     if (name.rfind(kRank, 0) != 0) continue;
     const std::string number = name.substr(sizeof kRank - 1);
     const bool is_number =
         !number.empty() && number.size() < 10 && number.find_first_not_of("0123456789") == std::string::npos;
-    const bool has_zeros = number.size() > 1 && number[0] == '0';
-    const std::string logs = all + "/" + name;
-    if (!is_number || (!has_zeros && std::atoi(number.c_str()) < first) || !IsFolder(logs)) continue;
-    ForgetLogs(logs);
-    rmdir(logs.c_str());
+    if (!is_number || !IsFolder(all + "/" + name)) continue;
+    logs.push_back({all + "/" + name, std::atoi(number.c_str()), number.size() > 1 && number[0] == '0'});
+  }
+  return logs;
+}
+
+// Removes the logs that earlier jobs have left of ranks from `first` on. Several processes may do so at once.
+void ForgetRanksFrom(int first) {
+  for (const Logs& logs : AllLogs()) {
+    if (!logs.has_zeros && logs.rank < first) continue;
+    ForgetAttempts(logs.folder);
+    for (const char* const log : {"/stdout", "/stderr"}) unlink((logs.folder + log).c_str());
+    rmdir(logs.folder.c_str());
   }
 }
 
@@ -197,10 +214,7 @@ int Run(int attempt, const std::string& way, const std::string& count, const std
   if (way == "mpirun") {
     take_lock();
     CheckFolderOfMpirun();
-    const std::string all = Format("%s/1/", kLogs);
-    for (const std::string& name : NamesIn(all)) {
-      if (name.rfind("rank.", 0) == 0) KeepLogs(all + name, attempt);
-    }
+    for (const Logs& logs : AllLogs()) KeepLogs(logs.folder, attempt);
     // When mpirun gets SIGTERM, it ends its ranks.
     processes.push_back({"mpirun", "", {}, command, SIGTERM, "OMPI_COMM_WORLD_RANK="});
   } else if (way == "this-rank") {
