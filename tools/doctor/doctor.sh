@@ -10,14 +10,15 @@ CXX=${CXX:-g++}
 work=$(mktemp -d) || exit 5
 trap 'rm -rf "$work"' EXIT
 missing=    # What no program for the target can do without.
-advice=     # Commands.
+packages=   # What would help, by Debian's names.
+from_pip=   # The same of pip.
 
 line() { printf '%-8s %-14s %s\n' "$1" "$2" "$3"; }
 there() { line ok "$1" "$2"; }
 # lacks NAME WHAT-FOR [PACKAGES]: nothing needs it unless `needs` says so.
 lacks() {
   line missing "$1" "$2"
-  [ -z "${3-}" ] || advise "$3"
+  packages="$packages${3:+ $3}"
 }
 needs() {
   lacks "$@"
@@ -25,18 +26,6 @@ needs() {
 }
 has() { command -v "$1" >/dev/null 2>&1; }
 first_line() { "$@" 2>/dev/null </dev/null | head -n 1; }
-
-# advise PACKAGES, by Debian's names.
-advise() {
-  packages=$1
-  if has apt-get; then
-    command="apt-get install $packages"
-  else
-    command="install what Debian calls $packages"
-  fi
-  advice="$advice$command
-"
-}
 
 # compiles HEADER FLAGS…: whether the compiler finds the header, and links with the flags.
 compiles() {
@@ -47,8 +36,8 @@ compiles() {
     { [ "$#" -gt 0 ] && "$CXX" -std=c++17 -o "$work/a" "$work/a.cc" "$@" >/dev/null 2>&1; }
 }
 
-# from_pip HEADER FOLDER: where pip has put a library, as "/…/nvidia/nccl".
-from_pip() {
+# pip_home HEADER FOLDER: where pip has put a library, as "/…/nvidia/nccl".
+pip_home() {
   python3 -c 'import sys; print("\n".join(sys.path[1:]))' 2>/dev/null | while read -r path; do
     [ ! -e "$path/$2/include/$1" ] || { echo "$path/$2" && break; }
   done
@@ -108,24 +97,22 @@ if [ "$target" = cuda ]; then
   else
     needs nvcc "the CUDA Toolkit 12 or later (CUDA_HOME=…): https://developer.nvidia.com/cuda-downloads"
   fi
-  nccl=${NCCL_HOME:-$(from_pip nccl.h nvidia/nccl)}
+  nccl=${NCCL_HOME:-$(pip_home nccl.h nvidia/nccl)}
   if compiles nccl.h ${nccl:+-I"$nccl/include"} -I"${CUDA_HOME:-/usr}/include"; then
     there NCCL "collectives between GPUs${nccl:+, in $nccl}"
   else
     ways=local
     lacks NCCL "collectives between GPUs; ranks that share one GPU do without (COMM=local)"
-    advice="${advice}pip install nvidia-nccl-cu13
-"
+    from_pip="$from_pip nvidia-nccl-cu13"
   fi
-  cudnn=${CUDNN_HOME:-$(from_pip cudnn.h nvidia/cudnn)}
-  front=${CUDNN_FRONTEND_HOME:-$(from_pip cudnn_frontend_version.h .)}
+  cudnn=${CUDNN_HOME:-$(pip_home cudnn.h nvidia/cudnn)}
+  front=${CUDNN_FRONTEND_HOME:-$(pip_home cudnn_frontend_version.h .)}
   if compiles cudnn.h ${cudnn:+-I"$cudnn/include"} -I"${CUDA_HOME:-/usr}/include" &&
     compiles cudnn_frontend_version.h ${front:+-I"$front/include"}; then
     there cuDNN "attention in 16 bits, convolutions${cudnn:+, in $cudnn}"
   else
     lacks cuDNN "with cudnn-frontend: attention in 16 bits, convolutions; kernels of the program take longer"
-    advice="${advice}pip install nvidia-cudnn-cu13 nvidia-cudnn-frontend
-"
+    from_pip="$from_pip nvidia-cudnn-cu13 nvidia-cudnn-frontend"
   fi
   if gpus=$(nvidia-smi --query-gpu=name,memory.total,compute_cap,driver_version --format=csv,noheader 2>/dev/null); then
     echo "$gpus" | while read -r gpu; do there GPU "$gpu"; done
@@ -163,8 +150,8 @@ if [ -z "$missing" ]; then
 else
   echo "Programs for $([ "$target" = cpu ] && echo CPUs || echo GPUs) cannot be built here, without: $missing."
 fi
-if [ -n "$advice" ]; then
-  echo "To install what is missing:"
-  printf '%s' "$advice" | sed 's/^/  /'
-fi
+[ -z "$packages$from_pip" ] || echo "To install what is missing:"
+if has apt-get; then how="apt-get install"; else how="what Debian calls"; fi
+[ -z "$packages" ] || echo "  $how$packages"
+[ -z "$from_pip" ] || echo "  pip install$from_pip"
 [ -z "$missing" ] || exit 5
