@@ -119,16 +119,17 @@ void EmitTensor(const Emission& emission, ir::ValueId value, const cpp::Expr& po
                TensorText(emission, value));
 }
 
-// Declares the buffers of the values that ops of the given kinds make; if none are given, of all values except sources.
-// Pointers to samples of a micro-batch move, and are declared with it.
+// Declares the buffers of the sources of the given kinds; if none are given, of all values except sources. Pointers to
+// samples of a micro-batch move, and are declared with it.
 void EmitBuffers(const Emission& emission, absl::string_view title, const std::set<ir::OpKind>& kinds,
                  const LayeredText& text, cpp::Code& code) {
   std::set<ir::ValueId> chosen;
   for (const ir::Step& step : emission.program.steps) {
     const ir::Compute* compute = ir::ComputeOf(step);
-    const bool takes = kinds.empty() ? !ir::IsSource(step) : compute != nullptr && kinds.count(compute->kind) > 0;
-    const bool moves = takes && emission.program.time.has_value() && ir::IsSource(step) &&
-                       ir::IsSamples(compute->kind, compute->attributes);
+    const bool is_source = ir::IsSource(step);
+    const bool takes = kinds.empty() ? !is_source : is_source && kinds.count(compute->kind) > 0;
+    const bool moves =
+        takes && is_source && emission.program.time.has_value() && ir::IsSamples(compute->kind, compute->attributes);
     if (!takes || moves) continue;
     for (const ir::ValueId value : ir::Writes(step)) chosen.insert(value);
   }
@@ -237,6 +238,7 @@ void EmitFields(const Emission& emission, const LayeredText& text, const cpp::Co
               trains ? "Parameters, state of the optimizer and constants."
                      : "Parameters, constants, and what is remembered of earlier places.",
               {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue}, text, code);
+  EmitBuffers(emission, "Copies of parameters, kept from step to step.", {ir::OpKind::kCast}, text, code);
   EmitBuffers(emission, "Values of a step; those that are not needed at the same time share memory.", {}, text, code);
   EmitBuckets(emission, text, functions, code);
 }

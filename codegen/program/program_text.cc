@@ -107,6 +107,7 @@ class ProgramWriter {
     cpp::Code functions(kMemberIndent);
     LayTensorsOut(text, functions);
     WriteInitialize(text, functions);
+    WriteKeepCopies(text, functions);
     WritePrepare(functions);
     if (program().time.has_value()) EmitRunBatch(emission_, functions_, order_, functions);
     for (size_t i = 0; i < functions_.size(); ++i) WritePhase(i, text, functions);
@@ -138,10 +139,12 @@ class ProgramWriter {
   const ir::Program& program() const { return emission_.program; }
   const Target& target() const { return emission_.target; }
 
-  // What is written statement by statement: the initial values, the functions, and the list of parameters.
+  // What is written statement by statement: the initial values, the functions, the list of parameters, and copies that
+  // are kept.
   static constexpr size_t kInitialValues = 0;
   static constexpr size_t kFirstPhase = 1;
   size_t ParameterList() const { return kFirstPhase + functions_.size(); }
+  size_t CopyList() const { return ParameterList() + 1; }
 
   std::vector<StatementList> Lists() {
     std::vector<StatementList> lists;
@@ -159,6 +162,7 @@ class ProgramWriter {
       list.arguments = {cpp::Name("scalars")};
     }
     lists.push_back(ListedParameters(emission_));
+    lists.push_back(KeptCopies(emission_));
     for (const OrderedStage& ordered : order_) {
       const int step = ir::StepsOf(*ordered.stage).front();
       if (const auto* const batch = std::get_if<ir::LoopBatch>(&ordered.stage->action)) {
@@ -263,6 +267,16 @@ class ProgramWriter {
     text.Write(kInitialValues, code, body);
     code.Gap();
     code.Open(cpp::Function{.result = cpp::Name("void"), .name = "Initialize", .suffix = "override"})
+        .Append(std::move(body));
+  }
+
+  void WriteKeepCopies(LayeredText& text, cpp::Code& code) {
+    cpp::Code body(kMemberIndent + 2);
+    text.Write(CopyList(), code, body);
+    if (body.empty()) return;
+    body.Do(cpp::Call("watch.Finish", {}));
+    code.Gap();
+    code.Open(cpp::Function{.result = cpp::Name("void"), .name = "KeepCopies", .suffix = "override"})
         .Append(std::move(body));
   }
 

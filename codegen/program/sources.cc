@@ -176,6 +176,16 @@ StatementList InitialValues(Emission& emission) {
   return list;
 }
 
+StatementList KeptCopies(Emission& emission) {
+  StatementList list{.function = "KeepCopies", .is_inline = true};
+  std::vector<int> steps = SourcesOfKinds(emission, {ir::OpKind::kCast});
+  for (const int step : steps) list.statements.push_back(StatementOfSources(emission, {step}));
+  list.emit = [&emission, steps = std::move(steps)](int place, cpp::Code& code) {
+    emission.target.emit_loop(emission, ir::FusedLoop{{steps[static_cast<size_t>(place)]}}, code);
+  };
+  return list;
+}
+
 StatementList ListedParameters(Emission& emission) {
   StatementList list{.function = "ListParameters", .is_inline = true};
   list.parameters = {{cpp::Reference(cpp::Name("std::vector<ParameterView>")), "parameters"}};

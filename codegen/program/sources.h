@@ -12,6 +12,9 @@ namespace cleave::codegen {
 // The statements that give all of them their initial values. `emission` outlives the list.
 StatementList InitialValues(Emission& emission);
 
+// The statements that make what is kept from step to step (ir::Compute::is_kept), of the values of parameters.
+StatementList KeptCopies(Emission& emission);
+
 // The statements that list each parameter with what the optimizer keeps of it. What generation remembers belongs to
 // none.
 StatementList ListedParameters(Emission& emission);

@@ -40,7 +40,7 @@ struct Value {
 };
 
 // A local computation: one op of the graph on its rank's pieces. Sources (parameter, state, input, constant,
-// step_scalar) are Computes without inputs.
+// step_scalar) are Computes without inputs, and those that are kept.
 struct Compute {
   OpId op;
   OpKind kind{};
@@ -49,6 +49,10 @@ struct Compute {
   std::vector<ValueId> inputs;
   ValueId output;
   Strategy strategy;
+  // What is made of a source is kept from step to step, as that is: it is computed before the first step, and each step
+  // makes it for the next one, of the source's new value (ir/program/partition/kept_copies.h). So it is a source, too,
+  // and one of Program::updates.
+  bool is_kept = false;
 
   bool operator==(const Compute&) const = default;
 };
@@ -197,7 +201,7 @@ struct Step {
 };
 
 struct ProgramUpdate {
-  ValueId state;  // A source value, which the program keeps from step to step.
+  ValueId state;  // A source value, which the program keeps from step to step; besides those of the graph kept ones.
   ValueId value;  // In the same layout.
 
   bool operator==(const ProgramUpdate&) const = default;

@@ -36,6 +36,7 @@ constexpr absl::string_view kEachWord = "each";
 constexpr absl::string_view kOnceWord = "once";
 constexpr absl::string_view kBeforeWord = "before";
 constexpr absl::string_view kAfterWord = "after";
+constexpr absl::string_view kKeptWord = "kept";
 
 // The fields of Messages, as attributes of a collective.
 struct MessageList {
@@ -203,6 +204,7 @@ class Writer {
                                     }),
                       ")");
     }
+    if (compute.is_kept) absl::StrAppend(&text, " ", kKeptWord);
     return text;
   }
 
@@ -530,6 +532,7 @@ class Parser {
       } while (reader_.Take(","));
       CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
     }
+    compute.is_kept = reader_.Take(kKeptWord);
     return compute;
   }
 

@@ -245,6 +245,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, Options optio
     const bool has_best = best.is_on() && best.so_far()->step > 0;
     report.value().Line(ResumedText(then, facts) + (has_best ? "; so far " + best.Text() : ""));
   }
+  program->KeepCopies();
   if (saves.every > 0) {
     const std::optional<int64_t> resumed_at = options.resume.has_value() ? std::optional(done) : std::nullopt;
     if (auto error = ClaimFolder(comm, report.value(), saves.folder, resumed_at, best.so_far())) return error;

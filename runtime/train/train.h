@@ -13,8 +13,9 @@
 //     });
 //   }
 //
-// Order of calls: Initialize once. Per training step: inputs are filled, Prepare, RunBatch (Forward, at logged steps
-// Metrics, Backward), Update. For an evaluation Prepare; per batch: inputs are filled, RunBatch (Forward, Metrics).
+// Order of calls: Initialize and, when parameters have their values, KeepCopies once. Per training step: inputs are
+// filled, Prepare, RunBatch (Forward, at logged steps Metrics, Backward), Update. For an evaluation Prepare; per batch:
+// inputs are filled, RunBatch (Forward, Metrics).
 // When a loss is not finite: RunBatch again on the same inputs, before Update, with the Watch in checking mode; so it
 // may not change parameters or optimizer state. Context::step is the same in both.
 //
@@ -99,6 +100,10 @@ class TrainingProgram {
 
   // Initial values of parameters and optimizer state.
   virtual void Initialize() = 0;
+
+  // Makes what the program keeps of parameters from step to step, such as copies in 16 bits. Called once, when they
+  // have their first values; Update does the same for the new ones.
+  virtual void KeepCopies() {}
 
   // Work that follows belongs to this step.
   virtual void Prepare(const StepScalars&) {}

@@ -64,6 +64,7 @@ void Run(const std::string& name, int metrics, const Mesh& mesh, Comm& comm, Wat
     Take(sources.at(view.name), region_of(view), values.data());
     CopyRounded(values.data(), static_cast<int64_t>(values.size()), view.values);
   }
+  model->KeepCopies();
   FILE* out = std::fopen((name + ".out." + std::to_string(comm.rank())).c_str(), "w");
   for (; step <= 2; ++step) {
     for (const ModelInput& input : model->Inputs()) {

@@ -319,7 +319,7 @@ const Compute* ComputeOf(const Step& step) { return std::get_if<Compute>(&step.a
 
 bool IsSource(const Step& step) {
   const Compute* compute = ComputeOf(step);
-  return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kSource;
+  return compute != nullptr && (compute->is_kept || DefinitionOf(compute->kind).op_class == OpClass::kSource);
 }
 
 std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute) {

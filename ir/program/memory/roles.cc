@@ -8,7 +8,9 @@ namespace cleave::ir {
 
 MemoryRole RoleOf(const Graph& graph, const Value& value, const Step& writer) {
   const Op& origin = graph.op(value.origin);
-  if (IsSource(writer) && origin.kind == OpKind::kParameter) return MemoryRole::kParameter;
+  if (IsSource(writer) && (origin.kind == OpKind::kParameter || ComputeOf(writer)->is_kept)) {
+    return MemoryRole::kParameter;
+  }
   if (IsSource(writer) && origin.kind == OpKind::kState)
     return origin.phase == Phase::kForward ? MemoryRole::kCache : MemoryRole::kOptimizer;
   if (origin.gradient_of.has_value() && graph.op(*origin.gradient_of).kind == OpKind::kParameter)

@@ -17,6 +17,7 @@
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/unique_names.h"
 #include "ir/program/partition/glances.h"
+#include "ir/program/partition/kept_copies.h"
 #include "ir/program/partition/manual.h"
 #include "ir/program/partition/merge.h"
 #include "ir/program/partition/repeats.h"
@@ -614,6 +615,7 @@ absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const Pa
   MoveCopiesOut(program);
   AddGlances(graph, plan, program);
   SplitBackward(graph, program);
+  KeepCopies(program);
   RenumberValues(program);
   return program;
 }

@@ -133,6 +133,7 @@ class StaticCheck {
         written_(program.values.size(), false),
         is_source_(program.values.size(), false),
         is_on_host_(program.values.size(), false),
+        computes_(program.values.size(), nullptr),
         phases_(program.values.size(), Phase::kForward),
         repeats_(program.values.size(), Repeat::kEach) {}
 
@@ -330,7 +331,10 @@ class StaticCheck {
         Find(absl::StrCat("reads `", input.name, "` as ", Describe(wanted), ", it lies as ", Describe(input.layout)));
       }
     }
-    if (compute.inputs.empty()) is_source_[compute.output] = true;
+    if (compute.is_kept && (compute.inputs.size() != 1 || is_source_[compute.inputs[0]] == 0))
+      Find("is kept from step to step, and made of what is not");
+    if (compute.inputs.empty() || compute.is_kept) is_source_[compute.output] = true;
+    computes_[compute.output] = &compute;
     const Layout made = OutputLayout(compute.strategy, rule);
     if (value(compute.output).layout != made) {
       Find(absl::StrCat("makes ", Describe(made), ", its value says ", Describe(value(compute.output).layout)));
@@ -499,6 +503,27 @@ class StaticCheck {
       }
       if (value(update.value).layout.is_partial()) Find("a state takes a partial value");
     }
+    for (const Step& step : program_.steps) {
+      const auto* compute = std::get_if<Compute>(&step.action);
+      if (compute != nullptr && compute->is_kept) CheckKept(step, *compute);
+    }
+  }
+
+  // What is kept is at the beginning of each step what the op makes of its source: so it is before the first one, and
+  // each step makes it by the same op, of the source's new value.
+  void CheckKept(const Step& step, const Compute& compute) {
+    std::vector<ValueId> sources, copies;  // Their new values.
+    for (const ProgramUpdate& update : program_.updates) {
+      if (update.state == compute.inputs.front()) sources.push_back(update.value);
+      if (update.state == compute.output) copies.push_back(update.value);
+    }
+    if (sources.size() != 1 || copies.size() != 1)
+      return Find(absl::StrCat("`", step.name, "` is kept, and made ", copies.size(), " times for the next step"));
+    const Compute* const made = computes_[copies.front()];
+    const bool is_same = made != nullptr && !made->is_kept && made->op == compute.op && made->kind == compute.kind &&
+                         made->attributes == compute.attributes && made->strategy == compute.strategy &&
+                         made->inputs == decltype(made->inputs){sources.front()};
+    if (!is_same) Find(absl::StrCat("`", step.name, "` is kept, and made in another way for the next step"));
   }
 
   // Every part of the ranks has the number.
@@ -527,6 +552,7 @@ class StaticCheck {
   IdVector<ValueId, char> written_;
   IdVector<ValueId, char> is_source_;
   IdVector<ValueId, char> is_on_host_;
+  IdVector<ValueId, const Compute*> computes_;                      // The op that makes each value, if one does.
   IdVector<ValueId, Phase> phases_;                                 // The phase in which each value is made.
   IdVector<ValueId, Repeat> repeats_;                               // Where each value may be read.
   std::map<AxisList, std::string> groups_;                          // What is wrong with the groups over some axes.
