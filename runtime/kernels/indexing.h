@@ -27,6 +27,10 @@ void Gather(const int32_t* x, const int32_t* indices, const RowIndexing& indexin
 // y[b, o, r, :] = the sum of updates[b, o, i, :] over the i with indices[b, i] = first_row + r, in the order of i.
 void ScatterAdd(ConstReals updates, const int32_t* indices, const RowIndexing& indexing, float* y);
 
+// The same if y holds nothing yet, else these sums are added to what it holds, where there are some.
+void AccumulateScatterAdd(bool is_first, ConstReals updates, const int32_t* indices, const RowIndexing& indexing,
+                          float* y);
+
 // y is x with row indices[b, i] - first_row of each part [b, o] replaced by updates[b, o, i, :], where x has such a
 // row; of several updates of a row the last one stays. y may be x, which is then not copied. x and y are of one type.
 void Scatter(ConstReals x, ConstReals updates, const int32_t* indices, const RowIndexing& indexing, Reals y);

@@ -2,6 +2,7 @@
 // by vectors.
 #include "runtime/kernels/indexing.h"
 
+#include <cmath>
 #include <random>
 #include <set>
 #include <vector>
@@ -76,6 +77,16 @@ void Check(const RowIndexing& indexing, int64_t offset, uint32_t seed) {
   ScatterAdd(Placed<float>(updates, offset), placed_indices, indexing, sums);
   EXPECT_EQ(sums.Values(),
             SumsInOrder(updates, indices, indexing));  // Equal to the last bit, because the order of the sum is given.
+  const Placed<float> total(table, offset);
+  AccumulateScatterAdd(false, Placed<float>(updates, offset), placed_indices, indexing, total);
+  const std::vector<float> added = total.Values(), of_updates = sums.Values();
+  float largest = 0;
+  for (size_t i = 0; i < table.size(); ++i) {
+    // Where there are no updates, no bit may change.
+    const float difference = of_updates[i] == 0 && added[i] != table[i] ? 1 : added[i] - (table[i] + of_updates[i]);
+    largest = std::max(largest, std::abs(difference));
+  }
+  EXPECT_LE(largest, 1e-3f);
 }
 
 TEST(IndexingTest, GathersAndAddsInOrder) {

@@ -93,7 +93,9 @@ std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup) {
 
 std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis, int batch) {
   const Lookup lookup = {.x = kResult, .axis = axis, .indices = 1, .batch = batch};
-  return {{"ScatterAdd", {Pointer{0}, Pointer{1}, IndexingArgument(site, lookup), Pointer{kResult}}}};
+  return {{.function = "ScatterAdd",
+           .arguments = {Pointer{0}, Pointer{1}, IndexingArgument(site, lookup), Pointer{kResult}},
+           .accumulating = "AccumulateScatterAdd"}};
 }
 
 std::vector<KernelCall> ScatterCall(const CallSite& site, int axis, int batch) {

@@ -238,11 +238,11 @@ class Fuser {
     int last = 0;
   };
 
-  // The product at step `i` with its only reader, in the same phase: the op that adds a bias to it, its sum over
-  // micro-batches, or its sum with another value.
+  // The product at step `i`, or another op that can add to what is there, with its only reader, in the same phase: the
+  // op that adds a bias to it, its sum over micro-batches, or its sum with another value.
   std::optional<Product> ProductAt(int i) const {
     const Compute* product = ComputeOf(StepAt(i));
-    if (product == nullptr || DefinitionOf(product->kind).op_class != OpClass::kProduct) return std::nullopt;
+    if (product == nullptr || (product->kind != OpKind::kMatmul && !IsAccumulated(*product))) return std::nullopt;
     const int next = Next(i, product->output);
     if (next >= static_cast<int>(program_.steps.size()) || !RunsWith(StepAt(next), StepAt(i))) return std::nullopt;
     if (!readers_.OnlyOnce(product->output, next)) return std::nullopt;

@@ -16,6 +16,7 @@
 #include "ir/program/fuse/storage.h"
 #include "ir/program/partition/partition.h"
 #include "ir/sharding/mesh/mesh.h"
+#include "ir/testing/graphs.h"
 #include "ir/testing/optimizers.h"
 #include "ir/testing/plans.h"
 #include "ir/testing/sources.h"
@@ -264,6 +265,17 @@ TEST(Fuse, ProductsAddToOtherValues) {
       EXPECT_EQ(storage.root[Named(program, "sum")], Named(program, "first"));
     }
   }
+}
+
+// A table that is looked up and multiplied: the rows of its gradient are added to that of the product, which stays
+// where it is.
+TEST(Fuse, RowsAddToTheGradientOfATable) {
+  const Program program = SingleRankProgram(TestTiedWeights());
+  const Fusion fusion = Fuse(program);
+  const std::string stages = StagesText(program, fusion);
+  EXPECT_TRUE(absl::StrContains(stages, "| x.grad_table table.grad |")) << stages;
+  const Storage storage = PlanStorage(program, fusion);
+  EXPECT_EQ(storage.root[Named(program, "table.grad")], Named(program, "logits.grad_b")) << stages;
 }
 
 // An input, or a value of another shape, is not added to.

@@ -41,13 +41,13 @@ void GatherRows(const int32_t* indices, const RowIndexing& indexing, Copy copy, 
   }
 }
 
+// Adds to what y holds.
 template <typename T>
 void AddRows(const T* updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
   const int64_t rows = indexing.rows;
   const int64_t count = indexing.count;
   const int64_t inner = indexing.inner;
   const int64_t outer = indexing.batch * indexing.outer;
-  std::fill_n(y, outer * rows * inner, 0.0f);
   // Threads share the columns, so that rows are added in one order.
   constexpr int64_t kColumns = 32;
   const int64_t blocks = (inner + kColumns - 1) / kColumns;
@@ -85,6 +85,12 @@ void Gather(const int32_t* x, const int32_t* indices, const RowIndexing& indexin
 }
 
 void ScatterAdd(ConstReals updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
+  AccumulateScatterAdd(true, updates, indices, indexing, y);
+}
+
+void AccumulateScatterAdd(bool is_first, ConstReals updates, const int32_t* indices, const RowIndexing& indexing,
+                          float* y) {
+  if (is_first) std::fill_n(y, indexing.batch * indexing.outer * indexing.rows * indexing.inner, 0.0f);
   switch (updates.type()) {
     case RealType::kF32:
       return AddRows(updates.As<float>(), indices, indexing, y);

@@ -54,7 +54,8 @@ __global__ void GatherRows(RowIndexing indexing, X x, const int32_t* indices, Y 
   }
 }
 
-template <int kCount>
+// kAdds: to what y holds, whose rows without updates are left alone.
+template <int kCount, bool kAdds>
 __global__ void SumBuckets(Buckets buckets, int64_t outer, int64_t inner, ConstReals updates, float* y) {
   const int64_t vectors = inner / kCount;
   const int64_t all = outer * buckets.rows * vectors;
@@ -65,13 +66,20 @@ __global__ void SumBuckets(Buckets buckets, int64_t outer, int64_t inner, ConstR
     const int64_t row = element * buckets.element_rows + place % buckets.element_rows;
     // Updates are numbered in the whole batch.
     const ConstReals from = updates + (o - element) * buckets.element_count * inner + at % vectors * kCount;
+    const int32_t begin = buckets.starts[row];
     const int32_t end = buckets.starts[row + 1];
+    if (kAdds && begin == end) continue;
     Vector<float, kCount> sum = {};
 #pragma unroll 4
-    for (int32_t slot = buckets.starts[row]; slot < end; ++slot) {
+    for (int32_t slot = begin; slot < end; ++slot) {
       const auto update = LoadReals<kCount>(from, buckets.updates[slot] * inner);
 #pragma unroll
       for (int j = 0; j < kCount; ++j) sum[j] += update[j];
+    }
+    if constexpr (kAdds) {
+      const auto held = Load<kCount>(y + at * kCount);
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) sum[j] += held[j];
     }
     Store(sum, y + at * kCount);
   }
@@ -188,15 +196,19 @@ void Scatter(ConstReals x, ConstReals updates, const int32_t* indices, const Row
 }
 
 void ScatterAdd(ConstReals updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
+  AccumulateScatterAdd(true, updates, indices, indexing, y);
+}
+
+void AccumulateScatterAdd(bool is_first, ConstReals updates, const int32_t* indices, const RowIndexing& indexing,
+                          float* y) {
   const int64_t elements = indexing.batch * indexing.outer * indexing.rows * indexing.inner;
   if (elements == 0) return;
   const Bucketed bucketed(indices, indexing.batch, indexing.count, indexing.rows, indexing.first_row);
-  const Buckets& buckets = bucketed.buckets();
-  if (CanMoveFour(indexing.inner, updates, y)) {
-    Launch(SumBuckets<4>, ForElements(elements / 4), buckets, indexing.outer, indexing.inner, updates, y);
-  } else {
-    Launch(SumBuckets<1>, ForElements(elements), buckets, indexing.outer, indexing.inner, updates, y);
-  }
+  const int64_t width = CanMoveFour(indexing.inner, updates, y) ? 4 : 1;
+  const auto sum = width == 4 ? is_first ? SumBuckets<4, false> : SumBuckets<4, true>
+                   : is_first ? SumBuckets<1, false>
+                              : SumBuckets<1, true>;
+  Launch(sum, ForElements(elements / width), bucketed.buckets(), indexing.outer, indexing.inner, updates, y);
 }
 
 void Distinct(const int32_t* indices, int64_t count, int64_t rows, int32_t* y) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <variant>
@@ -62,11 +63,12 @@ class Kernel {
   explicit Kernel(const Run& run) : run_(run) {}
 
   // The cost of a kernel.
-  StageCost CostOf(absl::Span<const int> steps) {
+  StageCost CostOf(const ir::FusedStage& stage, absl::Span<const int> steps) {
     if (steps.size() == 1 && run_.fusion.DoesNothing(run_.program.steps[static_cast<size_t>(steps[0])])) return {};
     arithmetic_ = Seconds(0);
     flops_ = Flops(0);
     touched_.clear();
+    most_ = MostOfSum(stage);
     for (int step : steps) Add(run_.program.steps[static_cast<size_t>(step)]);
     Bytes bytes;
     for (const auto& [value, own] : touched_) bytes += own;
@@ -75,6 +77,17 @@ class Kernel {
   }
 
  private:
+  // What is read, and what is written, of a sum to which rows are added by their numbers.
+  std::optional<Bytes> MostOfSum(const ir::FusedStage& stage) const {
+    const auto* const added = std::get_if<ir::AccumulatedProduct>(&stage.action);
+    if (added == nullptr) return std::nullopt;
+    const ir::Compute& rows = *ir::ComputeOf(run_.program.steps[static_cast<size_t>(added->product)]);
+    const bool adds_rows = ir::DefinitionOf(rows.kind).op_class != ir::OpClass::kProduct;
+    const bool is_add = ir::ComputeOf(run_.program.steps[static_cast<size_t>(added->sum)]) != nullptr;
+    if (!adds_rows || !is_add) return std::nullopt;
+    return ir::TensorType{ir::DType::kF32, run_.local[rows.inputs[0]].shape}.bytes();
+  }
+
   // Which of the times in KernelSeconds is the longest.
   Limit LimitOf(Seconds seconds) const {
     if (seconds == arithmetic_) return Limit::kArithmetic;
@@ -104,6 +117,7 @@ class Kernel {
   // Each value is read or written once. What has no memory is neither read nor written.
   void Touch(ir::ValueId value, Bytes bytes) {
     if (run_.fusion.inside.contains(value)) return;
+    if (most_.has_value()) bytes = std::min(bytes, *most_);
     const auto own = std::find_if(touched_.begin(), touched_.end(), [&](const auto& t) { return t.first == value; });
     if (own == touched_.end()) {
       touched_.emplace_back(value, bytes);
@@ -115,12 +129,13 @@ class Kernel {
   const Run& run_;
   Seconds arithmetic_{0};
   Flops flops_{0};
+  std::optional<Bytes> most_;  // Of one value.
   std::vector<std::pair<ir::ValueId, Bytes>> touched_;
   std::vector<ir::TensorType> inputs_;  // Of a step; kept to avoid allocations.
 };
 
-// The cost of one run of a fused step.
-StageCost CostOf(const Run& run, absl::Span<const int> steps, Kernel& kernel) {
+// The cost of one run of a fused step, which has these steps.
+StageCost CostOf(const Run& run, const ir::FusedStage& stage, absl::Span<const int> steps, Kernel& kernel) {
   const ir::Program& program = run.program;
   const Cluster& cluster = run.cluster;
   const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
@@ -138,7 +153,7 @@ StageCost CostOf(const Run& run, absl::Span<const int> steps, Kernel& kernel) {
             .limit = Limit::kHost};
   }
   const bool is_kernel = std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr;
-  return is_kernel ? kernel.CostOf(steps) : StageCost();
+  return is_kernel ? kernel.CostOf(stage, steps) : StageCost();
 }
 
 std::vector<StageCost> CostsOf(const Run& run) {
@@ -146,7 +161,7 @@ std::vector<StageCost> CostsOf(const Run& run) {
   std::vector<StageCost> costs;
   for (const ir::FusedStage& stage : run.fusion.stages) {
     const ir::StageSteps steps = ir::StepsOf(stage);
-    costs.push_back(CostOf(run, steps, kernel));
+    costs.push_back(CostOf(run, stage, steps, kernel));
     costs.back().runs = ir::RunsOf(run.program, run.program.steps[static_cast<size_t>(steps.front())]);
   }
   return costs;
