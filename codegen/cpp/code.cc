@@ -103,6 +103,12 @@ std::vector<std::string> StatementLines(const std::string& begin, const Expr& va
     const Expr::Node& first = node.operands[1].node();
     const bool is_list = first.kind == Expr::Kind::kBraces && first.text.empty() && first.names.empty();
     if (node.operands.size() == 2 && is_list) {
+      // A list that is too long behind the parenthesis goes below it in one piece, if that is one line.
+      const std::string list = absl::StrCat(node.operands[1].Text(), ");");
+      const bool is_assigned = absl::EndsWith(begin, "= ");
+      if (!is_assigned && begin.size() + callee.size() + list.size() > room && 4 + list.size() <= room) {
+        return {absl::StrCat(begin, callee), absl::StrCat("    ", list)};
+      }
       return CallLines(begin, absl::StrCat(callee, "{"), TextsFrom(first.operands, 0), "});", room);
     }
     return CallLines(begin, callee, TextsFrom(node.operands, 1), ");", room);

@@ -385,6 +385,12 @@ TEST(Code, LaysCallsOutAsClangFormatDoes) {
     const Expr call = Call(heads[head], std::move(arguments));
     head == 3 ? code.Assign(Name("loss").At(0), call) : code.Do(call);
   }
+  // The tensors of a loop.
+  for (int i = 0; i < 100; ++i) {
+    std::vector<Expr> list;
+    for (size_t length = 4 + below(4); length > 0; --length) list.push_back(Name(std::string(1 + below(30), 'a')));
+    code.Do(Call("update_loops.push_back", {Braces(std::move(list))}));
+  }
   file.Open(Function{.result = Name("int"), .name = "G", .suffix = "const"}).Return(Call("F", {}));
   file.Open(Function{.result = Name("void"), .name = "H"});
   const char* folder = std::getenv("TEST_TMPDIR");
