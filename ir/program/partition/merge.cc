@@ -33,7 +33,7 @@ enum class Timing {
   kPrompt,    // Before the first step that reads it.
   kGradient,  // When its bucket is full, or at the end of the backward pass.
   kUpdate,    // Any time in the update.
-  kAhead,     // At any time before the first step that reads it: a parameter exists from the start.
+  kAhead,     // At any time before the first step that reads it: a parameter exists from the start, as its copy does.
 };
 
 // The place of a step: by how often it runs, then by phase, then by the step at which it stands (-1: before all), then
@@ -102,6 +102,8 @@ std::vector<Timing> TimingsOf(const Program& program, const IdVector<ValueId, si
     }
     if (step.phase == Phase::kBackward && reduces && for_update[transfer.output]) return Timing::kGradient;
     const Compute* source = std::get_if<Compute>(&maker.action);
+    if (source != nullptr && source->kind == OpKind::kCast)
+      source = std::get_if<Compute>(&program.steps[writers[source->inputs[0]]].action);
     return source != nullptr && source->kind == OpKind::kParameter ? Timing::kAhead : Timing::kPrompt;
   };
   std::vector<Timing> timings;
@@ -139,11 +141,12 @@ struct Key {
   AxisList axes;
   Reduction reduction = Reduction::kSum;
   DType dtype = DType::kF32;
+  Bytes most;  // That a bucket holds.
 
   bool operator<(const Key& other) const {
-    return std::tie(timing, level, repeat, phase, kind, stage, axes, reduction, dtype) <
+    return std::tie(timing, level, repeat, phase, kind, stage, axes, reduction, dtype, most) <
            std::tie(other.timing, other.level, other.repeat, other.phase, other.kind, other.stage, other.axes,
-                    other.reduction, other.dtype);
+                    other.reduction, other.dtype, other.most);
   }
 };
 
@@ -175,7 +178,12 @@ class Merger {
         writers_(WritersOf(program)),
         timings_(TimingsOf(program, writers_)),
         levels_(LevelsOf(program, timings_)),
+        readings_(program.values.size(), 0),
         unit_of_(program.steps.size()) {
+    for (const Step& step : program.steps) {
+      if (CollectiveOf(step) == nullptr) continue;
+      for (const ValueId value : Reads(step)) ++readings_[value];
+    }
     names_.reserve(program.steps.size());
     for (size_t i = 0; i < program.steps.size(); ++i) {
       names_.insert(program.steps[i].name);
@@ -207,7 +215,8 @@ class Merger {
             .stage = StageOf(step),
             .axes = collective.axes,
             .reduction = collective.reduction,
-            .dtype = program_.value(collective.transfers[0].input).type.dtype};
+            .dtype = program_.value(collective.transfers[0].input).type.dtype,
+            .most = MostWith(step)};
   }
 
   // The stage in whose pass the collective is, or of which it completes something: then the first of the same ranks.
@@ -224,9 +233,15 @@ class Merger {
     const CollectiveKind kind = CollectiveAt(step).kind;
     const bool is_gradient = timings_[step] == Timing::kGradient;
     if (is_gradient && kind == CollectiveKind::kAllReduce) return reduction_bytes_;
-    const bool may_be_large = is_gradient || (timings_[step] == Timing::kUpdate && kind == CollectiveKind::kAllGather);
+    const bool may_be_large = is_gradient || (kind == CollectiveKind::kAllGather && IsWhole(step));
     if (!may_be_large || bucket_bytes_ == Bytes(0)) return bucket_bytes_;
     return std::max(bucket_bytes_, std::min(reduction_bytes_, kMostPackedBytes));
+  }
+  // Whether what is gathered stays from then on: a new parameter, or one of which a step gathers pieces or their copies
+  // once.
+  bool IsWhole(size_t step) const {
+    return timings_[step] == Timing::kUpdate ||
+           (timings_[step] == Timing::kAhead && readings_[CollectiveAt(step).transfers[0].input] == 1);
   }
   Bytes OfAllLayers(Bytes bytes) const {
     return Bytes(static_cast<int64_t>(static_cast<double>(bytes.value()) / layers_));
@@ -526,6 +541,7 @@ class Merger {
   std::vector<Timing> timings_;
   std::vector<size_t> levels_;                // By step.
   std::vector<Place> places_;                 // By step; of a merged one the place of its unit.
+  IdVector<ValueId, int> readings_;           // By collectives.
   std::vector<size_t> unit_of_;               // By step: the first member of its unit.
   std::vector<std::vector<size_t>> members_;  // By first member.
   absl::flat_hash_set<std::string> names_;

@@ -3,7 +3,8 @@
 // Only all_reduces, reduce_scatters and all_gathers of one kind, group, reduction and element type are merged, and only
 // as many as `bucket_bytes` allows: packing needs memory of that size, and a reduction that waits for all others
 // overlaps with nothing. All_reduces of gradients, which are kept for the update anyway, may have a limit of their own,
-// and up to kMostPackedBytes so may gradients that are scattered, and what the update gathers.
+// and up to kMostPackedBytes so may gradients that are scattered, what the update gathers, and what is gathered of
+// parameters once in a step.
 // A single tensor may be larger. Tensors of repeated layers (x.0.weight, x.1.weight, …) that are too many for one
 // bucket are merged layer by layer, so that equal layers communicate alike. What may be merged, and where the merged
 // step stands:
@@ -14,7 +15,8 @@
 //                   in the backward pass. Whole gradients that are scattered only for the update are kept until then.
 //   update          All others that the update asks for: new parameters that are gathered, norms. They run when the
 //                   last member exists.
-//   parameters      all_gathers of parameters outside of the update. They run where the first member stands, so that
+//   parameters      all_gathers of parameters and of their copies outside of the update. They run where the first
+//   member stands, so that
 //                   the tensors of a layer, or of several small ones, are gathered together.
 //   everything else of one phase
 //                   They run where the last member stands, if nothing before that reads one of them. A small one

@@ -75,13 +75,24 @@ class StrategiesByLayout {
 
 // The plan of a copy of the parameter whose plan is `parameter`: the copy is cut in the same way, so that the copy is
 // what is gathered.
-ir::OpPlan DividedCopy(const GraphFacts& facts, const ir::OpPlan& parameter, ir::OpId copy, const ir::Plan& plan,
-                       StrategiesByLayout& strategies) {
+ir::OpPlan DividedCopy(const GraphFacts& facts, const ir::OpPlan& parameter, ir::OpId copy, int level,
+                       const ir::Plan& plan, StrategiesByLayout& strategies) {
   ir::OpPlan own = plan.ops[copy];
   own.strategy = strategies.Of(copy, ir::OutputLayout(parameter.strategy, facts.rule(facts.op(copy).inputs[0])));
-  own.retention = ir::Retention::kRedistribute;
+  if (level == 3) own.retention = ir::Retention::kRedistribute;
   own.reason = parameter.reason;
   return own;
+}
+
+// Whether forward and backward pass read the parameter by copies in 16 bits alone.
+bool IsReadByCopies(const GraphFacts& facts, ir::OpId parameter) {
+  bool has_copies = false;
+  for (const Read& read : facts.reads[parameter]) {
+    if (facts.op(read.reader).phase == ir::Phase::kUpdate) continue;
+    if (facts.roles[read.reader] != Role::kCopy) return false;
+    has_copies = true;
+  }
+  return has_copies;
 }
 
 }  // namespace
@@ -120,13 +131,13 @@ void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level,
       update.strategy = strategies.Of(member, layout);
       update.reason = absl::StrCat("divided among the replicas of ", op.name, setting);
     }
-    if (level < 3 || demands.count(op.id) > 0) continue;
+    if ((level < 3 && !IsReadByCopies(facts, op.id)) || demands.count(op.id) > 0) continue;
     own.strategy = strategies.Of(op.id, layout);
-    own.retention = ir::Retention::kRedistribute;
+    if (level == 3) own.retention = ir::Retention::kRedistribute;
     absl::StrAppend(&own.reason, ", divided among its replicas", setting);
     for (const Read& read : facts.reads[op.id]) {
       if (facts.roles[read.reader] != Role::kCopy) continue;
-      plan.ops[read.reader] = DividedCopy(facts, own, read.reader, plan, strategies);
+      plan.ops[read.reader] = DividedCopy(facts, own, read.reader, level, plan, strategies);
     }
   }
   if (level < 2) return;

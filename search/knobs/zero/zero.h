@@ -13,6 +13,9 @@
 //   level 3   all_gather forward, all_gather backward, reduce_scatter                3
 //             (2 where the backward pass does not read the parameter)
 //
+// A parameter that forward and backward pass read by a copy in 16 bits alone is stored in parts at levels 1 and 2, too:
+// in place of the new parameter a step gathers its copy, once, in half the bytes.
+//
 // Source: Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, 2020, sections 5
 // and 7.
 #ifndef CLEAVE_SEARCH_KNOBS_ZERO_ZERO_H_

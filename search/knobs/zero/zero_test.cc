@@ -9,6 +9,7 @@
 #include "ir/program/partition/partition.h"
 #include "ir/proof/check/check.h"
 #include "ir/transforms/distribute/distribute.h"
+#include "ir/transforms/precision/precision.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 
@@ -105,6 +106,28 @@ TEST(ShardReplicasTest, EachLevelDividesMore) {
   EXPECT_EQ(memory[2].optimizer, memory[1].optimizer);
   EXPECT_LT(memory[3].parameters.value(), 0.26 * static_cast<double>(memory[0].parameters.value()));
   EXPECT_LT(memory[3].peak, memory[0].peak);
+}
+
+// In 16 bits a weight is in pieces already at level 1, and a step gathers its copy once. Norms read theirs in f32.
+TEST(ShardReplicasTest, CopiesAreGatheredInPlaceOfParameters) {
+  const ir::Graph graph = ir::ApplyPrecision(Gpt({}), ir::Precision::kBf16).graph;
+  for (int level = 1; level <= 3; ++level) {
+    const CompiledPlan found = Compile(graph, 4, level);
+    EXPECT_EQ(
+        Layouts(graph, found, "x.0.up.weight", "x.0.up.weight.adam_m"),
+        level == 1 ? "[m0 m1, -]; [-, -] partial(m0: sum, m1: sum); [m0 m1, -]" : "[m0 m1, -]; [m0 m1, -]; [m0 m1, -]");
+    int gathers = 0;
+    for (const ir::Step& step : found.program.steps) {
+      const auto* const collective = std::get_if<ir::Collective>(&step.action);
+      if (collective == nullptr || collective->kind != ir::CollectiveKind::kAllGather) continue;
+      for (const ir::Transfer& transfer : collective->transfers) {
+        if (found.program.value(transfer.output).origin != *graph.Find("x.0.up.weight.bf16")) continue;
+        EXPECT_EQ(step.phase, gathers == 0 ? ir::Phase::kForward : ir::Phase::kBackward);
+        ++gathers;
+      }
+    }
+    EXPECT_EQ(gathers, level == 3 ? 2 : 1);
+  }
 }
 
 TEST(ShardReplicasTest, APinnedParameterStaysWhereItIs) {
