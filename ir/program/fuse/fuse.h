@@ -62,6 +62,7 @@ struct MatMulWithBias {
 
 // A product that is added to the sum of which it is a part: that over micro-batches, or an `add` whose other input
 // nothing else reads. Only the sum is stored; where a product is added, in the place of that other input if it can be.
+// So are rows that are added up by their numbers (scatter_add, the gradient of a table), which touch no others then.
 struct AccumulatedProduct {
   int product = 0;
   int sum = 0;
