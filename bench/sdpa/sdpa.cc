@@ -110,6 +110,13 @@ constexpr Case kCases[] = {
     {SdpaType::kBf16, false, false, 2, 8, 8, 1, 512, 64},
     {SdpaType::kBf16, true, false, 2, 2, 2, 5, 5, 12},
     {SdpaType::kBf16, true, true, 1, 1, 1, 16384, 16384, 64},
+    {SdpaType::kBf16, true, false, 1, 16, 16, 4096, 4096, 192},
+    {SdpaType::kBf16, true, false, 1, 16, 16, 4096, 4096, 256},
+    {SdpaType::kBf16, false, false, 2, 4, 4, 1024, 1024, 256},
+    {SdpaType::kBf16, true, false, 2, 8, 4, 1024, 1024, 256},
+    {SdpaType::kBf16, true, false, 2, 8, 4, 256, 1024, 192, 100},
+    {SdpaType::kBf16, true, false, 2, 8, 4, 256, 1024, 160, 768},
+    {SdpaType::kF16, true, false, 2, 8, 8, 1024, 1024, 136},
 };
 
 void PrintTable() {

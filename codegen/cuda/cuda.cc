@@ -13,7 +13,7 @@ constexpr absl::string_view kHeaders[] = {"runtime/device/cuda/cuda.h", "runtime
 // streams.
 constexpr Bytes kLibraryWorkspace = Bytes(64 * 1024 * 1024);
 
-constexpr int64_t kLargestAttentionHead = 128;  // kLargestHead of runtime/kernels/attention.h.
+constexpr int64_t kLargestAttentionHead = 256;  // kLargestHead of runtime/kernels/attention.h.
 
 }  // namespace
 

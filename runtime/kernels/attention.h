@@ -114,7 +114,7 @@ inline double FlopsOf(const AttentionShape& shape) {
 }
 constexpr double kGradientOverForward = 2.5;  // It has five products, with that of the scores, which it makes again.
 
-constexpr int64_t kLargestHead = 128;
+constexpr int64_t kLargestHead = 256;
 
 // `logsumexp` [batch, heads, rows], contiguous: the logarithm of the sum of the exponentials of a query's scores, which
 // the gradient reads. Each of the two results may be null, then it is not stored.

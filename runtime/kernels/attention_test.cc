@@ -39,7 +39,8 @@ TEST_P(Attention_, IsWhatItMeans) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Attention_,
                          testing::Values(std::tuple(0, 3, 4), std::tuple(3, 0, 4), std::tuple(2, 2, 0),
                                          std::tuple(1, 1, 1), std::tuple(5, 7, 3), std::tuple(64, 64, 32),
-                                         std::tuple(70, 33, 64), std::tuple(33, 130, 40), std::tuple(40, 70, 128)));
+                                         std::tuple(70, 33, 64), std::tuple(33, 130, 40), std::tuple(40, 70, 128),
+                                         std::tuple(70, 9, 200)));
 
 TEST(Attention, HeadsSeeTheirKeyHeadWhereverTheyLie) {
   for (const Lying lying : kLyings) {

@@ -225,7 +225,7 @@ error_t Graph::build(cudnnHandle_t handle, const std::vector<HeurMode_t>& modes)
                                 (IsGradient() ? 1 : 0)))
     return error_t("no engine supports the graph");
   const int64_t head = q_->dim[3];
-  if (head % 8 != 0 || head > 128) return error_t("hidden_dim should be a multiple of 8, at most 128");
+  if (head % 8 != 0 || head > 256) return error_t("hidden_dim should be a multiple of 8, at most 256");
   if (IsGradient() && q_->dim[2] == 1) return error_t("no gradients of one query");
   if (q_->dim[1] % k_->dim[1] != 0) return error_t("key heads must divide the heads");
   if (right_bound_ < 0) return error_t("the right bound must not be negative");

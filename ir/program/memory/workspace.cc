@@ -141,13 +141,15 @@ class AttentionOnGpu {
 
   // What plans of cuDNN 9.27 ask for, for the gradients of so many heads in all (bench/sdpa measures it): the gradients
   // by the scores in 16 bits, on an Ampere GPU for columns in units of 64 and without the last 128 bytes; a number of
-  // each row; where key heads are fewer, gradients for each head.
+  // each row; where key heads are fewer, gradients for each head, which a Blackwell GPU has twice in f32, and of heads
+  // of more than 128 elements three times.
   int64_t OnHopper(int64_t heads) const {
     return 2 * heads * RoundedUp(sizes_.rows, 64) * RoundedUp(sizes_.columns, 128) + 4 * heads * sizes_.rows + 256 +
            (HasGroups() ? 4 * heads * sizes_.columns * sizes_.head : 0);
   }
   int64_t OnBlackwell(int64_t heads) const {
-    return 4 * heads * sizes_.rows + (HasGroups() ? 8 * heads * sizes_.columns * sizes_.head + 128 : 0);
+    return 4 * heads * sizes_.rows +
+           (HasGroups() ? (sizes_.head > 128 ? 12 : 8) * heads * sizes_.columns * sizes_.head + 128 : 0);
   }
 
   // Of the first slice, which is the largest: PrepareCall in runtime/math/cudnn/sdpa.cc. 0 where one head takes too

@@ -445,21 +445,27 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   result.Store(scores, RowsOf(dq, shape.dq, place.batch, place.head), place.first, shape.rows, head);
 }
 
+// Which gradients a kernel computes. Those of large heads are computed one after the other: both together would take
+// more registers than a thread has, and a tile more than the shared memory of an A100.
+enum class Sought { kKeyAndValue, kKey, kValue };
+constexpr int kLargestHeadOfBoth = 128;
+
 // The block's own rows are keys here, and the tiles of scores are transposed: each row of scores belongs to a key. The
-// query heads that see the key head are taken one after another. Either result may be null.
-template <typename T, int kHead>
+// query heads that see the key head are taken one after another. Where both are sought, either may be null.
+template <typename T, int kHead, Sought kSought>
 __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all, T* dk, T* dv) {
+  constexpr bool kBoth = kSought == Sought::kKeyAndValue;
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
   TileMemory<T, kHead> tiles;
   T* const own_key = tiles.Tile();
   T* const own_value = tiles.Tile();
   T* const query = tiles.Tile();
-  T* const gradient = tiles.Tile();
+  T* const gradient = kBoth ? tiles.Tile() : query;
   float* const scores = tiles.Scores();
   float* const weighed = tiles.Scores();
   T* const weights = tiles.Weights();
-  T* const gradients = tiles.Weights();
+  T* const gradients = kBoth ? tiles.Weights() : weights;
   const AttentionShape& shape = all.shape;
   const int head = static_cast<int>(shape.head);
   const BlockPlace place(shape.key_heads, shape.columns, kTile);
@@ -480,12 +486,21 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
       const Span seen = sight.OfRows(first, kTile);
       if (seen.end <= place.first || seen.begin >= place.first + kTile) continue;  // The same for all threads.
       __syncthreads();
-      LoadTile<T, kHead>(queries, first, shape.rows, head, query);
-      LoadTile<T, kHead>(query_gradients, first, shape.rows, head, gradient);
-      __syncthreads();
-      Scores<kHead>(own_key, query, scores);
-      Scores<kHead>(own_value, gradient, weighed);
-      __syncthreads();
+      // In a tile for both stays what is loaded last, by which the sum below multiplies.
+      if constexpr (kSought == Sought::kKey) {
+        ScoresWith<T, kHead>(own_value, query_gradients, first, shape.rows, head, gradient, weighed);
+        ScoresWith<T, kHead>(own_key, queries, first, shape.rows, head, query, scores);
+      } else if constexpr (kSought == Sought::kValue) {
+        ScoresWith<T, kHead>(own_key, queries, first, shape.rows, head, query, scores);
+        ScoresWith<T, kHead>(own_value, query_gradients, first, shape.rows, head, gradient, weighed);
+      } else {
+        LoadTile<T, kHead>(queries, first, shape.rows, head, query);
+        LoadTile<T, kHead>(query_gradients, first, shape.rows, head, gradient);
+        __syncthreads();
+        Scores<kHead>(own_key, query, scores);
+        Scores<kHead>(own_value, gradient, weighed);
+        __syncthreads();
+      }
       ForEachOfRow<kTile>([&](int j) {
         const int at = mine * Size::kScorePitch + j;
         const RowFactors row(all, first_query, first + j);
@@ -496,20 +511,28 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
           weight = Weight(Score(scores[at], bias, shape.scale, shape.cap), weighed[at], row,
                           keeper.At(first_weight, place.first + mine));
         }
-        weights[mine * Size::kWeightPitch + j] = T(weight.weight);
-        gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
+        if constexpr (kSought != Sought::kKey) weights[mine * Size::kWeightPitch + j] = T(weight.weight);
+        if constexpr (kSought != Sought::kValue) gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
       });
       __syncthreads();
-      if (dv != nullptr) value_result.Add(weights, gradient);
-      if (dk != nullptr) key_result.Add(gradients, query);
+      if constexpr (kSought != Sought::kKey) {
+        if (dv != nullptr) value_result.Add(weights, gradient);
+      }
+      if constexpr (kSought != Sought::kValue) {
+        if (dk != nullptr) key_result.Add(gradients, query);
+      }
     }
   }
   __syncthreads();
-  if (dk != nullptr) {
-    key_result.Store(scores, RowsOf(dk, shape.dk, place.batch, place.head), place.first, shape.columns, head);
+  if constexpr (kSought != Sought::kValue) {
+    if (dk != nullptr) {
+      key_result.Store(scores, RowsOf(dk, shape.dk, place.batch, place.head), place.first, shape.columns, head);
+    }
   }
-  if (dv != nullptr) {
-    value_result.Store(scores, RowsOf(dv, shape.dv, place.batch, place.head), place.first, shape.columns, head);
+  if constexpr (kSought != Sought::kKey) {
+    if (dv != nullptr) {
+      value_result.Store(scores, RowsOf(dv, shape.dv, place.batch, place.head), place.first, shape.columns, head);
+    }
   }
 }
 
@@ -602,6 +625,7 @@ template <typename Run>
 void WithHead(int64_t head, Run run) {
   if (head <= 32) return run(std::integral_constant<int, 32>());
   if (head <= 64) return run(std::integral_constant<int, 64>());
+  if (head <= 128) return run(std::integral_constant<int, 128>());
   return run(std::integral_constant<int, kLargestHead>());
 }
 
@@ -640,9 +664,16 @@ void AttentionGradientByTiles(const AttentionShape& shape, const T* q, const T* 
       Launch(GradientQuery<T, kHead>, BlocksFor<T, kHead>(shape.batch * shape.heads, shape.rows, 3, 2, 1), operands,
              dq);
     }
-    if (dk != nullptr || dv != nullptr) {
-      Launch(GradientKeyValue<T, kHead>, BlocksFor<T, kHead>(shape.batch * shape.key_heads, shape.columns, 4, 2, 2),
-             operands, dk, dv);
+    const int64_t key_heads = shape.batch * shape.key_heads;
+    if constexpr (kHead <= kLargestHeadOfBoth) {
+      if (dk != nullptr || dv != nullptr) {
+        Launch(GradientKeyValue<T, kHead, Sought::kKeyAndValue>, BlocksFor<T, kHead>(key_heads, shape.columns, 4, 2, 2),
+               operands, dk, dv);
+      }
+    } else {
+      const LaunchShape blocks = BlocksFor<T, kHead>(key_heads, shape.columns, 3, 2, 1);
+      if (dk != nullptr) Launch(GradientKeyValue<T, kHead, Sought::kKey>, blocks, operands, dk, dv);
+      if (dv != nullptr) Launch(GradientKeyValue<T, kHead, Sought::kValue>, blocks, operands, dk, dv);
     }
     if (biases > 0) {
       // A block for each sample and head, as if each had one row.
