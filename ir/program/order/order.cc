@@ -25,7 +25,8 @@ struct Unit {
   std::vector<int> before = {};  // Units that must run before it,
   std::vector<int> after = {};   // and after it.
   std::vector<int> buffers = {};
-  int segment = 0;  // Units of one segment may change places.
+  int segment = 0;           // Units of one segment may change places.
+  bool may_overlap = false;  // Other units run beside one of its steps where the target can do that.
 };
 
 // What some order needs: first the most at once counts, then the sum over all places.
@@ -171,11 +172,6 @@ class Sequence {
   bool MayOverlap(const Step& step) const {
     return CommunicationOf(program_, step) != nullptr || std::holds_alternative<HostCopy>(step.action);
   }
-  bool MayOverlap(int unit) const {
-    const StageSteps& steps = At(unit).steps;
-    return std::any_of(steps.begin(), steps.end(),
-                       [&](int step) { return MayOverlap(program_.steps[static_cast<size_t>(step)]); });
-  }
 
   void Require(int first, int second) {
     if (first == second) return;
@@ -210,7 +206,7 @@ class Sequence {
         for (const ValueId value : Reads(step)) {
           const int maker = written_by[value];
           if (maker >= 0) Require(maker, unit);
-          if (maker >= 0 && At(maker).segment == At(unit).segment && MayOverlap(maker)) {
+          if (maker >= 0 && At(maker).segment == At(unit).segment && At(maker).may_overlap) {
             first_awaited = std::min(first_awaited, maker);
           }
           if (const auto root = memory_.storage.root[value]) touched[*root].push_back(unit);
@@ -219,6 +215,7 @@ class Sequence {
           written_by[value] = unit;
           if (const auto root = memory_.storage.root[value]) overwritten.insert(*root);
         }
+        units_[u].may_overlap |= MayOverlap(step);
         is_fixed |= MayOverlap(step) || std::holds_alternative<Glance>(step.action);
       }
       // What reads a buffer reads it before others write into it.
