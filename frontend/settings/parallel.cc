@@ -93,6 +93,8 @@ class ParallelReader {
   }
 
   ir::ParallelSettings Finish(bool knows_devices) {
+    // Where the compiler chooses how many stages there are, it chooses their schedule, too.
+    if (!settings_.stages.has_value() && !has_schedule_) settings_.pipeline_schedule = std::nullopt;
     if (settings_.leave_idle.value_or(false) && settings_.price() != ir::Price::kTime) {
       reporter_.Report(Error(Code::kE0508, "`leave_idle` belongs to the price `time`")
                            .At(leave_idle_span_, "under other prices the cheapest plan would use one device")
@@ -275,6 +277,7 @@ class ParallelReader {
 
   // A name, `interleaved(2)`, or `auto`.
   void ReadPipelineSchedule(const std::string& name, const dsl::syntax::Expression& value) {
+    has_schedule_ = true;
     settings_.pipeline_schedule_span = value.span;
     const auto* call = std::get_if<dsl::syntax::Call>(&value.kind);
     const auto* callee = call != nullptr ? std::get_if<dsl::syntax::Name>(&call->callee->kind) : nullptr;
@@ -311,6 +314,7 @@ class ParallelReader {
   Reporter& reporter_;
   ir::ParallelSettings settings_;
   Span redistribution_weight_span_, leave_idle_span_;
+  bool has_schedule_ = false;   // It was given.
   bool mesh_is_wrong_ = false;  // It was reported; its product has no meaning.
 };
 

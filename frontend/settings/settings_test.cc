@@ -441,6 +441,11 @@ TEST(ParallelTest, ReadsStages) {
   EXPECT_EQ(analyzed.module->pins.settings.stages, 2);
   EXPECT_EQ(analyzed.module->pins.settings.pipeline_schedule, ir::PipelineSchedule::kGPipe);
   EXPECT_EQ(WithBlocks("parallel { stages = auto; }").module->pins.settings.stages, std::nullopt);
+  EXPECT_EQ(WithBlocks("parallel { stages = 2; }").module->pins.settings.pipeline_schedule, ir::PipelineSchedule());
+  EXPECT_EQ(WithBlocks("parallel { stages = auto; }").module->pins.settings.pipeline_schedule, std::nullopt);
+  EXPECT_EQ(WithBlocks("parallel { stages = auto; pipeline_schedule = one_f_one_b; }")
+                .module->pins.settings.pipeline_schedule,
+            ir::PipelineSchedule());
   EXPECT_FALSE(WithBlocks("parallel { devices = 8; mesh = (dp = 8); stages = 2; }").module.has_value());
   EXPECT_FALSE(WithBlocks("parallel { stages = 0; }").module.has_value());
 }

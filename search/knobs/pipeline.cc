@@ -28,7 +28,8 @@ std::vector<ir::PipelineSchedule> SchedulesOf(const ir::Pins& pins) {
   std::vector<ir::PipelineSchedule> schedules = {ir::PipelineSchedule::kOneForwardOneBackward,
                                                  ir::PipelineSchedule::kZeroBubble};
   if (!pins.stages.empty()) return schedules;
-  for (const int stages_per_rank : {2, 4}) schedules.emplace_back(ir::PipelineSchedule::kInterleaved, stages_per_rank);
+  for (const int stages_per_rank : {2, 4, 8})
+    schedules.emplace_back(ir::PipelineSchedule::kInterleaved, stages_per_rank);
   return schedules;
 }
 
