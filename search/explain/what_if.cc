@@ -57,6 +57,7 @@ std::string Rounded(double value, bool up) {
 WhatIf::WhatIf(Assignment& assignment, const std::vector<Change>& changes, std::optional<Cluster> cluster)
     : facts_(assignment.facts()),
       links_{.mesh = assignment.mesh(), .cluster = std::move(cluster)},
+      kernels_(assignment.table().paid().kernels),
       gradient_weight_(assignment.options().gradient_weight) {
   const ir::Graph& graph = *facts_.graph;
   const auto strategies_of = [&] {
@@ -118,6 +119,7 @@ WhatIf::Moves WhatIf::MovesOf(const Assignment& assignment, ir::OpId value) cons
 
 double WhatIf::CostOf(const Side& side, const Links& links, double gradient_weight) const {
   Prices paid;
+  paid.kernels = kernels_;
   if (links.cluster.has_value()) {
     paid.redistribution = SecondsOfRedistributions(*links.cluster, links.mesh);
     paid.collective = SecondsOfCollectives(*links.cluster, links.mesh);

@@ -63,6 +63,7 @@ class WhatIf {
 
   const GraphFacts& facts_;
   Links links_;
+  decltype(Prices::kernels) kernels_;
   double gradient_weight_;
   double local_ = 0;                           // Difference of Prices::local.
   std::vector<std::vector<ir::OpId>> groups_;  // Of distributed forms in which the plans differ.

@@ -294,9 +294,9 @@ bool MayHideGradients(const SearchOptions& options) {
          options.price == ir::Price::kTime;
 }
 
-// For plans that communicate much: data parallelism, whose messages may be faster than the price of a search says; that
-// axes may be left idle, which must be much faster; and that the backward pass hides most or none of the reductions of
-// gradients, which is not known before there is a plan.
+// Data parallelism, whose messages may be faster than the price of a search says, and which no search is to be slower
+// than; and, for plans that communicate much: that axes may be left idle, which must be much faster; and that the
+// backward pass hides most or none of the reductions of gradients, which is not known before there is a plan.
 //
 // `is_large`: few of the layers are searched. Memory decides the plans of such models, and small differences of prices
 // change them much; so gradient weights ascend from kMostHidden as long as plans become faster.
@@ -346,7 +346,7 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
   std::optional<Found> best =
       SearchOnce(searched, training_graph, cluster, pins, assumed, /*faster_than=*/std::nullopt, of_best);
   const std::vector<Alternative> alternatives = AlternativesOf(options, pins, is_large);
-  if (best.has_value() && best->plan.micro_batches == 1 && !alternatives.empty()) {
+  if (best.has_value() && !alternatives.empty()) {
     // The graph by which plans are compared, if they have no program yet, or one with metrics and looks, which must not
     // decide between plans.
     const bool has_aside = !training_graph.metrics.empty() || !training_graph.looks.empty();
@@ -364,8 +364,11 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
     const Prediction first = predict(*best);
     Seconds least = first.step;
     for (const Alternative& alternative : alternatives) {
-      // Other plans compute as much.
-      if (first.compute > least * std::min(alternative.most_time, 1 - kLeastGain)) continue;
+      // Other plans of a search compute as much. With micro-batches, which a limit of memory asks for, others differ by
+      // memory.
+      const bool may_gain =
+          best->plan.micro_batches == 1 && first.compute <= least * std::min(alternative.most_time, 1 - kLeastGain);
+      if (!alternative.is_baseline && !may_gain) continue;
       // Steps above `useless` end a search early. With margins, since another weight may come near, and looks make a
       // program slower.
       constexpr double kNear = 1 / 0.99, kWithLooks = 2;
@@ -376,7 +379,8 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
           SearchOnce(searched, training_graph, cluster, pins, alternative.Of(assumed), useless, own);
       const std::optional<Seconds> step = found.has_value() ? std::optional(predict(*found).step) : std::nullopt;
       if (is_large && has_other_weight && (!step.has_value() || *step > useless)) break;
-      if (!step.has_value() || *step > least * alternative.most_time || found->plan.micro_batches > 1) continue;
+      if (!step.has_value() || *step > least * alternative.most_time) continue;
+      if (!alternative.is_baseline && found->plan.micro_batches > 1) continue;
       if (!alternative.is_baseline) assumed = alternative.Of(assumed);
       least = *step;
       best = std::move(found);

@@ -332,6 +332,7 @@ OpDefinition DefineCrossEntropyGradient() {
 OpDefinition DefineLabelLoss() {
   return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
+                      .looks_up = 0,  // One logit of each row; with smoothing all, which is rare.
                       .reads_16_bits = {0},
                       .signature = WithTermArguments({{.name = "logits"},
                                                       {.name = "label"},

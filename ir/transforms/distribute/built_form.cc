@@ -66,8 +66,14 @@ void ReadSources(Graph& graph, const std::map<OpId, OpId>& sources) {
   }
 }
 
-// The result in the type of `op`.
+// The result in the type of `op`: where the last op of the form gives 16 bits it makes them itself.
 OpId Round(GraphBuilder& builder, const Op& op, OpId result) {
+  Op& last = builder.mutable_graph().ops[result];
+  if (DefinitionOf(last).gives_16_bits) {
+    last.attributes.Set(attribute::kResult, op.type.dtype);
+    last.type.dtype = op.type.dtype;
+    return result;
+  }
   const std::string name = builder.graph().op(result).name;
   const OpId rounded = builder.Add(OpKind::kCast, {result}, {{attribute::kDType, op.type.dtype}}, name);
   builder.mutable_graph().ops[result].name = absl::StrCat(name, ".f32");

@@ -44,15 +44,17 @@ class Fitter {
   bool TryLevels() {
     const int first = task_.zero.value_or(0);
     const int last = task_.zero.value_or(3);
-    int level = first;
-    for (;; ++level) {
+    std::optional<int> first_that_fits;
+    for (int level = first; level <= last; ++level) {
+      // These levels divide what an update computes, and send as much as the first; later ones send more.
+      constexpr int kLastThatMayBeFaster = 2;
+      if (first_that_fits.has_value() && level > kLastThatMayBeFaster) break;
       if (!Unweighted(level)) return false;
       if (level == first && IsUseless()) return true;
-      // More division than fits does not send less.
-      if (LastFits() || level == last) break;
+      if (LastFits() && !first_that_fits.has_value()) first_that_fits = level;
     }
-    const int levels_that_do_not_fit = LastFits() ? level : level + 1;
-    for (level = first; level < levels_that_do_not_fit; ++level) {
+    const int levels_that_do_not_fit = first_that_fits.value_or(last + 1);
+    for (int level = first; level < levels_that_do_not_fit; ++level) {
       if (!Weighted(level)) return false;
     }
     const bool has_plan = saver_.HasPlan();

@@ -188,7 +188,7 @@ TEST(FitMemoryTest, NothingIsLookedForWhereThePlanThatSendsLeastIsTooSlow) {
   EXPECT_EQ(searches, 1);
 }
 
-TEST(FitMemoryTest, RoomEnoughGivesTheUnweightedPlanAtOnce) {
+TEST(FitMemoryTest, RoomEnoughGivesAnUnweightedPlan) {
   const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
   FewPlans plans(graph, 4);
   const std::optional<ir::Plan> unweighted = plans.Search()(0, 0);
@@ -198,7 +198,7 @@ TEST(FitMemoryTest, RoomEnoughGivesTheUnweightedPlanAtOnce) {
   ASSERT_TRUE(fit.has_value());
   EXPECT_EQ(fit->plan, unweighted);
   EXPECT_EQ(fit->weight, 0);
-  EXPECT_EQ(plans.searches() - before, 1);
+  EXPECT_EQ(plans.searches() - before, 3);  // At the levels that send as much.
 }
 
 TEST(FitMemoryTest, WorkIsBounded) {

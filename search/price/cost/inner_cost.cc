@@ -17,6 +17,7 @@ namespace {
 struct GroupGraph {
   ir::Graph graph;
   ir::Plan plan;
+  std::map<ir::OpId, ir::OpId> places;  // In this graph, of the group and what it reads.
 };
 
 GroupGraph GraphOf(const GraphFacts& facts, const std::vector<ir::OpId>& group,
@@ -24,7 +25,7 @@ GroupGraph GraphOf(const GraphFacts& facts, const std::vector<ir::OpId>& group,
   ir::GraphBuilder builder;
   GroupGraph result;
   result.plan.mesh = mesh;
-  std::map<ir::OpId, ir::OpId> places;
+  std::map<ir::OpId, ir::OpId>& places = result.places;
   const auto plan_op = [&](const ir::Strategy& strategy) {
     ir::OpPlan planned;
     planned.strategy = strategy;
@@ -60,10 +61,10 @@ GroupGraph GraphOf(const GraphFacts& facts, const std::vector<ir::OpId>& group,
 
 Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
                const std::function<const ir::Strategy&(ir::OpId)>& strategy_of, RedistributionPrices& prices) {
-  const bool cut = std::any_of(group.begin(), group.end(), [&](ir::OpId member) {
+  const auto is_cut = [&](ir::OpId member) {
     return ir::CutsInnerFactor(strategy_of(member), facts.rule(member), prices.mesh());
-  });
-  if (!cut) return {};
+  };
+  if (std::none_of(group.begin(), group.end(), is_cut)) return {};
   const GroupGraph own = GraphOf(facts, group, strategy_of, prices.mesh());
   const absl::StatusOr<ir::Distributed> distributed = ir::Distribute(own.graph, own.plan);
   CLEAVE_CHECK(distributed.ok()) << distributed.status();
@@ -76,7 +77,11 @@ Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
       demands[reader.inputs[i]].push_back({.layout = prices.Intern(wanted), .weight = 1});
     }
   }
-  Cost total;
+  IdVector<ir::OpId, uint8_t> is_cut_in_group(own.graph.ops.size());
+  for (const ir::OpId member : group) is_cut_in_group[own.places.at(member)] = is_cut(member);
+  IdVector<ir::OpId, uint8_t> counted;
+  for (const ir::OpId original : distributed->originals) counted.push_back(is_cut_in_group[original]);
+  Cost total{.price = prices.KernelsOf(*distributed, counted) * static_cast<double>(facts.runs(group.front()))};
   for (const ir::Op& op : distributed->graph.ops) {
     if (!InnerValueIsPriced(op)) continue;
     const ir::OpPlan& planned = distributed->plan.ops[op.id];

@@ -1,5 +1,6 @@
-// The price of collectives inside the distributed forms of ops (ir/transforms/distribute): of the statistics of
-// dimensions that are cut.
+// The price of the distributed forms of ops (ir/transforms/distribute): of their kernels, which may be several for an
+// op that is one kernel while it is not cut, and of collectives inside them, of the statistics of dimensions that are
+// cut.
 //
 //   cost = cost + InnerCost(facts, facts.inner_groups[root], strategy_of, prices);
 //
@@ -17,8 +18,9 @@
 
 namespace cleave::search {
 
-// The price of the collectives inside the distributed forms of `group`; 0 where no inner factor is cut. It has the full
-// weight, because kernels wait for statistics. REQUIRES: the strategies are valid.
+// The price of the distributed forms of `group`: of the kernels of those ops whose inner factors are cut, for which
+// Prices::local has none, and of all collectives inside, with the full weight, because kernels wait for statistics. 0
+// where no inner factor is cut. REQUIRES: the strategies are valid.
 Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
                const std::function<const ir::Strategy&(ir::OpId)>& strategy_of, RedistributionPrices& prices);
 

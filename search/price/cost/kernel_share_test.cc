@@ -3,6 +3,7 @@
 #include "gtest/gtest.h"
 #include "ir/program/partition/partition.h"
 #include "ir/testing/plans.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/model/cluster/cluster.h"
 #include "search/model/facts/facts.h"
 #include "search/price/cost/cost.h"
@@ -25,6 +26,43 @@ TEST(KernelShareTest, PartsAddUpToTheProgram) {
     const GraphFacts facts = FactsOf(graph);
     EXPECT_NEAR(PlanCost(facts, plan, TimePrices(facts, cluster, plan.mesh)).price, step, 1e-9 * step);
   }
+}
+
+// An op whose inner factor is cut is priced by the kernels of its distributed form: where messages take no time, the
+// price of a loss whose classes are cut is what its program computes.
+TEST(KernelShareTest, DistributedFormsArePricedByTheirKernels) {
+  Cluster cluster = CpuCluster(2);
+  cluster.caches = {};  // Whether a step fits into one is not known before there is a plan.
+  cluster.peak.f32 = 1e30;
+  cluster.kernel_floor = Seconds(0);
+  for (Link& link : cluster.links) {
+    link.bytes_per_second = 1e30;
+    link.latency = link.latency_per_doubling = Seconds(0);
+  }
+  const ir::Graph graph = testing::Gpt({.batch = 32, .vocab = 4000, .width = 8, .heads = 1, .layers = 1});
+  const GraphFacts facts = FactsOf(graph);
+  ir::Plan plan = ir::DataParallelPlan(graph, MeshOfCluster(cluster));
+  for (const ir::Op& op : graph.ops) {
+    const ir::Rule rule = ir::RuleOf(graph, op);
+    ir::Strategy& strategy = plan.ops[op.id].strategy;
+    strategy = ir::Strategy::Replicated(rule);
+    if (op.inherits.has_value()) {
+      strategy = ir::InheritStrategy(plan.ops[op.inherits->op].strategy, *op.inherits, rule, plan.mesh);
+      continue;
+    }
+    for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
+      if (op.kind != ir::OpKind::kCrossEntropy || rule.factors[factor].kind != ir::FactorKind::kInner) continue;
+      const auto cut = ir::WithCut(strategy, rule, plan.mesh, static_cast<int>(factor), ir::AxisId(0));
+      if (cut.ok()) strategy = *cut;
+    }
+  }
+  const ir::Distributed distributed = *ir::Distribute(graph, plan);
+  EXPECT_GT(distributed.graph.ops.size(), graph.ops.size());
+  const double step = Predict(*ir::Partition(distributed.graph, distributed.plan), cluster).compute.value();
+  Prices prices = TimePrices(facts, cluster, plan.mesh);
+  EXPECT_NEAR(PlanCost(facts, plan, prices).price, step, 0.05 * step);
+  prices.kernels = nullptr;
+  EXPECT_LT(PlanCost(facts, plan, prices).price, 0.8 * step);
 }
 
 // Micro-batches repeat what does not become smaller: floors of kernels, and the reading of parameters.

@@ -13,11 +13,13 @@
 #include <optional>
 #include <string>
 
+#include "base/strong_id/strong_id.h"
 #include "ir/graph/graph.h"
 #include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/strategy/strategy.h"
 #include "ir/tensor/types/types.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/model/facts/facts.h"
 
 namespace cleave::search {
@@ -36,6 +38,9 @@ struct Prices {
   // Null: 0. Ops of one rule and one `local_kind` have equal prices, those of kind 0 none.
   std::function<double(ir::OpId op, const ir::Strategy& strategy)> local = nullptr;
   std::function<int(ir::OpId op)> local_kind = nullptr;
+  // What the kernels of distributed forms take once: of those ops of `forms`, a graph of few ops, for which `counted`
+  // is not 0. Null: 0. `local` is 0 for an op under a strategy that cuts an inner factor.
+  std::function<double(const ir::Distributed& forms, const IdVector<ir::OpId, uint8_t>& counted)> kernels = nullptr;
   bool is_seconds = false;
   // Products may leave mesh axes idle even where one of their factors has elements for them.
   bool may_leave_idle = false;

@@ -20,10 +20,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "absl/types/span.h"
+#include "base/strong_id/strong_id.h"
+#include "ir/graph/graph.h"
 #include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/model/facts/facts.h"
 #include "search/model/tuning/tuning.h"
 #include "search/price/cost/prices.h"
@@ -101,8 +104,8 @@ struct LayoutRelaxation {
 
 class RedistributionPrices {
  public:
-  // `sums`: Graph::sums. Uses the redistribution price and the planner of `prices`, which must be one for `mesh`, and
-  // the work of planning in `tuning`.
+  // `sums`: Graph::sums. Uses the prices of redistributions and of kernels and the planner of `prices`, which must be
+  // one for `mesh`, and the work of planning in `tuning`.
   explicit RedistributionPrices(const ir::Mesh& mesh, std::optional<ir::DType> sums = std::nullopt,
                                 LayoutRelaxation relaxation = {}, const Prices& prices = {},
                                 const SearchTuning& tuning = {})
@@ -111,6 +114,7 @@ class RedistributionPrices {
         sums_(sums),
         relaxation_(std::move(relaxation)),
         price_(prices.redistribution),
+        kernels_(prices.kernels),
         lookups_per_direct_way_(tuning.lookups_per_direct_way),
         lookups_per_full_way_(tuning.lookups_per_full_way) {}
 
@@ -126,6 +130,10 @@ class RedistributionPrices {
   // The same for the value of an op.
   TypeIndex TypeOf(const GraphFacts& facts, ir::OpId value) {
     return Intern(facts.value_type(value), facts.moves(value), facts.sent_together[value]);
+  }
+  // Prices::kernels.
+  double KernelsOf(const ir::Distributed& forms, const IdVector<ir::OpId, uint8_t>& counted) const {
+    return kernels_ == nullptr ? 0 : kernels_(forms, counted);
   }
   // The work of the search for redistributions so far, in units of a table lookup: the same on every machine.
   int64_t work() const { return work_; }
@@ -196,6 +204,7 @@ class RedistributionPrices {
   std::optional<ir::DType> sums_;
   LayoutRelaxation relaxation_;
   RedistributionPrice price_;
+  decltype(Prices::kernels) kernels_;
   int64_t lookups_per_direct_way_;
   int64_t lookups_per_full_way_;
   ir::RedistributionEffort effort_ = ir::RedistributionEffort::kFull;

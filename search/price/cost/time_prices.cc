@@ -1,13 +1,20 @@
 #include "search/price/cost/time_prices.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "base/check/check.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/program/partition/partition.h"
+#include "ir/program/program.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/price/cost/kernel_share.h"
+#include "search/price/cost/predict.h"
 #include "search/price/cost/time.h"
 
 namespace cleave::search {
@@ -33,7 +40,7 @@ double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::M
     const Bytes bytes = LocalType(facts.value_type(id), ir::OutputLayout(strategy, rule), mesh).bytes();
     return InputSeconds(cluster, bytes).value() * static_cast<double>(facts.runs(id));
   }
-  if (share.ops == 0) return 0;
+  if (share.ops == 0 || ir::CutsInnerFactor(strategy, rule, mesh)) return 0;
   const ir::OpDefinition& definition = ir::DefinitionOf(op);
   const auto touched_type = [&](const ir::TensorType& whole, const ir::Layout& layout) {
     return OnlyRows(LocalType(whole, layout, mesh), facts.touched_rows[id]);
@@ -50,6 +57,25 @@ double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::M
   if (share.writes) touched += ir::BytesTouched(definition, inputs, output, -1);
   const Seconds arithmetic = ArithmeticSeconds(cluster, definition, inputs, output, op.attributes);
   return KernelSeconds(cluster, arithmetic, touched, share.ops).value() * static_cast<double>(facts.runs(id));
+}
+
+// What the kernels take that compute counted ops, with all that they compute.
+double KernelSecondsOf(const Cluster& cluster, const ir::FuseOptions& fuse, const ir::Distributed& forms,
+                       const IdVector<ir::OpId, uint8_t>& counted) {
+  const absl::StatusOr<ir::Program> program = ir::Partition(forms.graph, forms.plan);
+  CLEAVE_CHECK(program.ok()) << program.status();
+  const ir::Fusion fusion = ir::Fuse(*program, fuse);
+  const std::vector<Seconds> times = StageTimes(*program, fusion, cluster);
+  Seconds sum{0};
+  for (size_t i = 0; i < times.size(); ++i) {
+    const ir::StageSteps steps = ir::StepsOf(fusion.stages[i]);
+    const bool counts = std::any_of(steps.begin(), steps.end(), [&](int step) {
+      const ir::Compute* const compute = ir::ComputeOf(program->steps[static_cast<size_t>(step)]);
+      return compute != nullptr && counted[compute->op] != 0;
+    });
+    if (counts) sum += times[i];
+  }
+  return sum.value();
 }
 
 // Whether the machines send messages of many gradients beside computation.
@@ -98,6 +124,9 @@ Prices TimePrices(const GraphFacts& facts, const Cluster& machine, const ir::Mes
   prices.local = [=, &facts, &mesh](ir::OpId op, const ir::Strategy& strategy) {
     const double loss = facts.graph->loss == op ? LossSeconds(facts, machine, mesh, op, strategy) : 0;
     return loss + LocalSeconds(facts, cluster, mesh, (*shares)[op], op, strategy);
+  };
+  prices.kernels = [=](const ir::Distributed& forms, const IdVector<ir::OpId, uint8_t>& counted) {
+    return KernelSecondsOf(cluster, fuse, forms, counted);
   };
   // A reshaped tensor is the same bytes, what is aside is no part of a training step, and of the sources only data has
   // to be read.
