@@ -81,16 +81,16 @@ SHAPES = [
 # plans to price. Mixtral: 468e12 operations a second and GPU of Megatron Core MoE 0.9, by Megatron-LM's formula. DeepSeek-V3: 180,000 hours
 # of a GPU for 1e12 tokens, of its Technical Report; `stage` is one of its 16 stages by itself.
 TOKENS = {"Mixtral 8x7B": 256 * 4096, "DeepSeek-V3": 15360 * 4096}
-WITH_HEADS = {"heads": 192, "plain": 64, "value": 88}  # As much work, in heads that the op of attention takes.
 STAGE = {"depth": 4, "dense_layers": 0, "vocab": 1024}
 PUBLISHED = [
     ("Mixtral 8x7B", "the search's", DECODER, 64, 82.9, 2.90, {}, {"stages": "auto"}),
-    ("Mixtral 8x7B", "the search's, room 100", DECODER, 64, 82.9, 2.90, {}, {"room": 100}),
+    ("Mixtral 8x7B", "the search's, room 100", DECODER, 64, 82.9, 2.90, {}, {"room": 100, "stages": "auto"}),
     ("Mixtral 8x7B", "as published: ep 8, p 4, room 100", DECODER, 64, 82.9, 2.90, {"dp": 2, "ep": 8},
      {"room": 100, "stages": 4, "micro_batches": 16, "pipeline_schedule": "interleaved(8)", "zero": 1}),
     ("DeepSeek-V3", "the search's", DEEPSEEK, 2048, 281.0, 19.9, {}, {}),
-    ("DeepSeek-V3", "as published, a stage: ep 64, p 16, 192 heads", DEEPSEEK, 128, 281.0 / 16, 19.9, {"dp": 2, "ep": 64},
-     {**WITH_HEADS, **STAGE, "micro_batches": 60, "zero": 1}),
+    ("DeepSeek-V3", "as published, a stage: ep 64, p 16", DEEPSEEK, 128, 281.0 / 16, 19.9, {"dp": 2, "ep": 64},
+     {**STAGE, "micro_batches": 60, "zero": 1}),
+    ("DeepSeek-V3", "a stage of 16, the search's", DEEPSEEK, 128, 281.0 / 16, 19.9, {}, {**STAGE, "micro_batches": 60, "zero": 1}),
 ]
 PEAK = 989e12  # Operations a second of an H100 in bf16.
 
