@@ -111,18 +111,63 @@ SettingTexts TextsOf(const std::vector<dsl::syntax::Setting>& settings) {
   return texts;
 }
 
-bool HasType(const std::string& type, Value& value) {
+// `record`: that which the type names; null for another type.
+bool HasType(const std::string& type, const Function* record, Value& value) {
+  if (record != nullptr) return value.is_record() && value.as_record().type == record->record;
   if (type == "int") return value.is_int();
   if (type == "bool") return std::holds_alternative<bool>(value.kind);
   if (type == "string") return std::holds_alternative<std::string>(value.kind);
+  if (type == kTupleType) return value.is_tuple() && !HasTensor(value);
   if (!value.is_number()) return false;
   value = Value{value.as_number()};
   return true;
 }
 
+// A layer in it; null where there is none.
+const FunctionValue* LayerIn(const Value& value) {
+  if (value.is_function() && value.as_function().is_layer) return &value.as_function();
+  const std::vector<Value>* parts = value.is_record()  ? &value.as_record().fields
+                                    : value.is_tuple() ? &value.as_tuple()
+                                                       : nullptr;
+  for (size_t i = 0; parts != nullptr && i < parts->size(); ++i) {
+    if (const FunctionValue* layer = LayerIn((*parts)[i])) return layer;
+  }
+  return nullptr;
+}
+
+// The value of a model's argument: its default or what was given for it, and then the fields that were given.
+Value ArgumentValue(const dsl::syntax::Parameter& parameter, const Function* record, const OverriddenArgument* given,
+                    Evaluator& evaluator, Reporter& reporter) {
+  const std::string& name = parameter.name.text;
+  const std::string& type = parameter.type.element.text;
+  const bool is_default = given == nullptr || !given->value.has_value();
+  const dsl::syntax::Expression& expression = is_default ? *parameter.default_value : *given->value;
+  if (!is_default) reporter.SetContext(given->context);
+  Value value = evaluator.EvaluateStatic(expression);
+  if (!value.is_poison() && !HasType(type, record, value)) {
+    reporter.Report(Error(Code::kE0204, absl::StrCat("argument `", name, "` is `", type, "`"))
+                        .At(expression.span, absl::StrCat("this is ", DescribeType(value, evaluator.graph()))));
+    value = Value{Poison()};
+  }
+  for (size_t i = 0; given != nullptr && i < given->fields.size() && !value.is_poison(); ++i) {
+    reporter.SetContext(given->fields[i].context);
+    value = evaluator.EvaluateWith(value, given->fields[i].path, given->fields[i].value);
+  }
+  if (const FunctionValue* layer = LayerIn(value)) {
+    reporter.Report(
+        Error(Code::kE0204, absl::StrCat("argument `", name, "` has a layer of `", layer->name, "`"))
+            .At(given != nullptr && !given->fields.empty() ? given->fields.back().value.span : expression.span,
+                "a layer has parameters, which belong to a statement")
+            .Help("make it in the body of the model, or give the function without a call"));
+    value = Value{Poison()};
+  }
+  reporter.SetContext("");
+  return value;
+}
+
 // Binds the model's arguments to their defaults, or to what overrides say.
 void DefineArguments(const dsl::syntax::Model& model, const std::map<std::string, OverriddenArgument>& overridden,
-                     Evaluator& evaluator, Reporter& reporter) {
+                     const FunctionTable& functions, Evaluator& evaluator, Reporter& reporter) {
   std::map<std::string, Span> seen;
   for (const dsl::syntax::Parameter& parameter : model.parameters) {
     const std::string& name = parameter.name.text;
@@ -135,27 +180,22 @@ void DefineArguments(const dsl::syntax::Model& model, const std::map<std::string
                           .At(first->second, "first defined here"));
       continue;
     }
-    const auto given = overridden.find(name);
-    if (parameter.type.dimensions || (type != "int" && type != "float" && type != "bool" && type != "string")) {
-      reporter.Report(Error(Code::kE0204, "an argument of a model is `int`, `float`, `bool` or `string`")
-                          .At(parameter.type.span, absl::StrCat("`", name, "` is ", TypeText(parameter.type)))
-                          .Help("tensors are inputs: `input x: f32[batch, 784];`"));
-    } else if (given == overridden.end() && !parameter.default_value) {
+    const auto found = overridden.find(name);
+    const OverriddenArgument* const given = found == overridden.end() ? nullptr : &found->second;
+    const Function* const record = parameter.type.dimensions ? nullptr : functions.FindRecord(type, nullptr);
+    const bool is_scalar = IsScalarName(type) && type != kInitializerType && type != kLayerType;
+    if (parameter.type.dimensions || (!is_scalar && record == nullptr)) {
+      reporter.Report(
+          Error(Code::kE0204, "an argument of a model is `int`, `float`, `bool`, `string`, `tuple` or a record")
+              .At(parameter.type.span, absl::StrCat("`", name, "` is ", TypeText(parameter.type)))
+              .Help("tensors are inputs: `input x: f32[batch, 784];`"));
+    } else if ((given == nullptr || !given->value.has_value()) && !parameter.default_value) {
       reporter.Report(
           Error(Code::kE0509, absl::StrCat("argument `", name, "` of model `", model.name.text, "` has no value"))
               .At(parameter.name.span, "no default here")
               .Help(absl::StrCat("give it one, or use `--set ", name, "=…`")));
     } else {
-      const dsl::syntax::Expression& expression =
-          given == overridden.end() ? *parameter.default_value : given->second.value;
-      if (given != overridden.end()) reporter.SetContext(given->second.context);
-      value = evaluator.EvaluateStatic(expression);
-      if (!value.is_poison() && !HasType(type, value)) {
-        reporter.Report(Error(Code::kE0204, absl::StrCat("argument `", name, "` is `", type, "`"))
-                            .At(expression.span, absl::StrCat("this is ", DescribeType(value, evaluator.graph()))));
-        value = Value{Poison()};
-      }
-      reporter.SetContext("");
+      value = ArgumentValue(parameter, record, given, evaluator, reporter);
     }
     evaluator.DefineArgument(parameter.name, std::move(value));
   }
@@ -316,6 +356,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
       {.overrides = options.overrides,
        .folder = options.override_folder,
        .model = *items.model,
+       .functions = functions,
        .train = CheckSettingNames("train", TrainSettingNames(), TextsOf(items.train ? items.train->settings : kNone),
                                   reporter),
        .parallel = CheckSettingNames("parallel", ParallelSettingNames(),
@@ -325,7 +366,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   CustomOps custom_ops(file, imports, sources, options.target, reporter);
   Evaluator evaluator(functions, custom_ops, reporter);
   evaluator.SetModel(*items.model, items.manual);
-  DefineArguments(*items.model, overridden.arguments, evaluator, reporter);
+  DefineArguments(*items.model, overridden.arguments, functions, evaluator, reporter);
   Module module;
   module.pins.settings = ReadParallel(overridden.parallel, options.devices.has_value(), evaluator, reporter);
   if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
@@ -344,7 +385,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   Evaluator updater(functions, custom_ops, reporter);
   updater.SetModel(*items.model, items.manual);
   updater.SetRanks(evaluator.graph().rank_axes);
-  DefineArguments(*items.model, overridden.arguments, updater, reporter);
+  DefineArguments(*items.model, overridden.arguments, functions, updater, reporter);
   Optimizer optimizer(functions, updater, reporter);
   optimizer.Read(overridden.train, module.training);
   evaluator.FinishRegions(module.pins.settings);

@@ -196,6 +196,14 @@ std::string FormatExpression(const syntax::Expression& expression, Place place) 
                             "]");
       },
       [&](const syntax::Tuple& tuple) { return FormatArguments(tuple.elements, true, place); },
+      [](const syntax::Field& field) {
+        return absl::StrCat(FormatBinding(*field.base, kSuffix, kOneLine), ".", field.name.text);
+      },
+      [&](const syntax::With& with) {
+        const std::string head = absl::StrCat(FormatBinding(*with.base, kSuffix, kOneLine), " with ");
+        place.column += static_cast<int>(head.size());
+        return head + FormatArguments(with.fields, false, place);
+      },
       [&](const syntax::Map& map) {
         return FormatList("{ ", map.entries.size(), " }", false, place, [&](size_t i, Place inside) {
           const syntax::MapEntry& entry = map.entries[i];
@@ -242,15 +250,27 @@ std::string FormatNames(const std::vector<syntax::Identifier>& names, Place plac
   return FormatList("(", names.size(), ")", false, place, [&](size_t i, Place) { return names[i].text; });
 }
 
+std::string FormatLooked(const syntax::Expression& value, const std::optional<syntax::Identifier>& part, bool wraps,
+                         Place place) {
+  const bool needs_parentheses = wraps || (part.has_value() && BindingOf(value) < kSuffix);
+  const std::string tail =
+      absl::StrCat(needs_parentheses ? ")" : "", part.has_value() ? "." : "", part.has_value() ? part->text : "");
+  place.column += needs_parentheses ? 1 : 0;
+  place.reserve += static_cast<int>(tail.size());
+  return absl::StrCat(needs_parentheses ? "(" : "", FormatExpression(value, place), tail);
+}
+
+std::string FormatParameter(const syntax::Parameter& parameter, Place place) {
+  std::string text = absl::StrCat(parameter.name.text, ": ", FormatType(parameter.type));
+  if (!parameter.default_value) return text;
+  absl::StrAppend(&text, " = ");
+  place.column += static_cast<int>(text.size());
+  return text + FormatExpression(*parameter.default_value, place);
+}
+
 std::string FormatParameters(const std::vector<syntax::Parameter>& parameters, Place place) {
-  return FormatList("(", parameters.size(), ")", false, place, [&](size_t i, Place inside) {
-    const syntax::Parameter& parameter = parameters[i];
-    std::string text = absl::StrCat(parameter.name.text, ": ", FormatType(parameter.type));
-    if (!parameter.default_value) return text;
-    absl::StrAppend(&text, " = ");
-    inside.column += static_cast<int>(text.size());
-    return text + FormatExpression(*parameter.default_value, inside);
-  });
+  return FormatList("(", parameters.size(), ")", false, place,
+                    [&](size_t i, Place inside) { return FormatParameter(parameters[i], inside); });
 }
 
 }  // namespace cleave::dsl

@@ -2,6 +2,7 @@
 #ifndef CLEAVE_DSL_FORMAT_EXPRESSION_FORMAT_H_
 #define CLEAVE_DSL_FORMAT_EXPRESSION_FORMAT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,13 @@ std::string FormatAttributeBody(const syntax::Attribute& attribute, Place place)
 
 // `f32[..n, k]`, always on one line.
 std::string FormatType(const syntax::Type& type);
+
+// What `print` looks at: `x`, `w.grad`; `wraps`: the value in parentheses.
+std::string FormatLooked(const syntax::Expression& value, const std::optional<syntax::Identifier>& part, bool wraps,
+                         Place place);
+
+// `units: int = 3`.
+std::string FormatParameter(const syntax::Parameter& parameter, Place place);
 
 // `(x: f32[n], units: int = 3)`.
 std::string FormatParameters(const std::vector<syntax::Parameter>& parameters, Place place);

@@ -76,7 +76,9 @@ bool BeginsWithLocal(const syntax::Expression& expression) {
       expression.kind, [](const syntax::Name& name) { return name.text == "local"; },
       [](const syntax::Binary& binary) { return BeginsWithLocal(*binary.left); },
       [](const syntax::Call& call) { return BeginsWithLocal(*call.callee); },
-      [](const syntax::Index& index) { return BeginsWithLocal(*index.base); }, [](const auto&) { return false; });
+      [](const syntax::Index& index) { return BeginsWithLocal(*index.base); },
+      [](const syntax::Field& field) { return BeginsWithLocal(*field.base); },
+      [](const syntax::With& with) { return BeginsWithLocal(*with.base); }, [](const auto&) { return false; });
 }
 
 class Formatter {
@@ -101,6 +103,9 @@ class Formatter {
         item.kind,
         [&](const syntax::Import& import) {
           Emit(item.span, absl::StrCat("import ", syntax::QuoteString(import.path.value), ";"), next);
+        },
+        [&](const syntax::Record& record) {
+          FormatFields(item.span, absl::StrCat("record ", record.name.text), record, next);
         },
         [&](const syntax::Model& model) {
           std::string head = absl::StrCat("model ", model.name.text);
@@ -203,6 +208,21 @@ class Formatter {
     CloseBody(span.end, next);
   }
 
+  // The same for the fields of a record.
+  void FormatFields(Span span, const std::string& head, const syntax::Record& record, int32_t next) {
+    const std::vector<syntax::Parameter>& fields = record.fields;
+    const int32_t close = span.end - 1;
+    if (fields.empty() && !comments_.HasBetween(record.body_begin.end, close)) {
+      return Emit(span, absl::StrCat(head, " {}"), next);
+    }
+    OpenBody(span.begin, head, record.body_begin, fields.empty() ? close : fields[0].span.begin);
+    for (size_t i = 0; i < fields.size(); ++i) {
+      Emit(fields[i].span, absl::StrCat(FormatParameter(fields[i], Behind("", 1)), ";"),
+           i + 1 < fields.size() ? fields[i + 1].span.begin : close);
+    }
+    CloseBody(span.end, next);
+  }
+
   void OpenBody(int32_t begin, const std::string& head, Span brace, int32_t first) {
     Emit(Span{.file = brace.file, .begin = begin, .end = brace.end}, absl::StrCat(head, " {"), first);
     indent_ += kIndentWidth;
@@ -273,19 +293,14 @@ class Formatter {
           // A value whose name is `local` must not read as the word.
           const bool is_name = std::holds_alternative<syntax::Name>(print.value.kind);
           const bool wraps = !print.is_local && !is_name && BeginsWithLocal(print.value);
-          emit(print.is_local ? "print(local "
-               : wraps        ? "print(("
-                              : "print(",
-               print.value, absl::StrCat(wraps ? ")" : "", PartText(print.part), ");"));
+          const std::string head = print.is_local ? "print(local " : "print(";
+          Emit(span, absl::StrCat(head, FormatLooked(print.value, print.part, wraps, Behind(head, 2)), ");"), next);
         },
         [&](const syntax::AssertFinite& check) {
-          emit("assert_finite(", check.value, absl::StrCat(PartText(check.part), ");"));
+          const std::string head = "assert_finite(";
+          Emit(span, absl::StrCat(head, FormatLooked(check.value, check.part, false, Behind(head, 2)), ");"), next);
         },
         [&](const syntax::Evaluate& evaluate) { emit("", evaluate.value, ";"); });
-  }
-
-  static std::string PartText(const std::optional<syntax::Identifier>& part) {
-    return part ? absl::StrCat(".", part->text) : "";
   }
 
   // Where a text behind `head` stands.

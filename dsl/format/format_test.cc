@@ -82,6 +82,7 @@ TEST(FormatTest, Statements) {
   CheckStatement("print(local);", "print(local);");
   CheckStatement("print( local  w.grad );", "print(local w.grad);");
   CheckStatement("print((local(x)).grad);", "print((local(x)).grad);");
+  CheckStatement("print((a+b).grad);", "print((a + b).grad);");
   CheckStatement("state  mean :f32[k]=zeros( );", "state mean: f32[k] = zeros();");
   CheckStatement("update mean=(1-m)*mean;", "update mean = (1 - m) * mean;");
   CheckStatement("assert_finite( x );", "assert_finite(x);");
@@ -112,6 +113,11 @@ TEST(FormatTest, Expressions) {
   check("a**-b", "a ** -b");
   check("(-a)**(b**c)", "(-a) ** b ** c");
   check("(a**b)**c", "(a ** b) ** c");
+  check("c.a.b+c .d", "c.a.b + c.d");
+  check("(a+b).c[0](x)", "(a + b).c[0](x)");
+  check("x[0..c.n..c.m]", "x[0..c.n..c.m]");
+  check("(c with(a=1,)).a", "c with (a = 1).a");
+  check("-c  with (a = 1,b=f(x))", "-c with (a = 1, b = f(x))");
   check("(a,)", "(a,)");
   check("(a,b,)", "(a, b)");
   check("(n=a)", "(n = a)");
@@ -122,6 +128,11 @@ TEST(FormatTest, Expressions) {
   check("(#[a]f)(x)", "(#[a] f)(x)");
   check("\"a\\\"\\\\\\n\\t…\"", "\"a\\\"\\\\\\n\\t…\"");
   check("1_000+2.5e-3", "1_000 + 2.5e-3");
+}
+
+TEST(FormatTest, Records) {
+  Check("record R{}record record { a:int; // first\n\n\n // of b\n b : tuple=( 1,2 );}",
+        "record R {}\n\nrecord record {\n    a: int;  // first\n\n    // of b\n    b: tuple = (1, 2);\n}\n");
 }
 
 TEST(FormatTest, LongListsAreBroken) {

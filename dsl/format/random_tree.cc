@@ -50,6 +50,7 @@ class TreeGenerator {
                                          "local",
                                          "layer",
                                          "print",
+                                         "record",
                                          "state",
                                          "update",
                                          "metric",
@@ -108,7 +109,7 @@ class TreeGenerator {
   Expression Value(int depth) {
     if (depth <= 0) return Leaf();
     const int inner = depth - 1;
-    switch (Below(9)) {
+    switch (Below(11)) {
       case 0:
         if (Chance(40)) return Make(syntax::Not{.operand = Operand(inner)});
         return Make(syntax::Negate{.operand = Operand(inner)});
@@ -135,6 +136,10 @@ class TreeGenerator {
       case 7:
         return Make(syntax::Layer{
             .call = Make(syntax::Call{.callee = Make(syntax::Name{.text = Word()}), .arguments = Arguments(inner)})});
+      case 8:
+        return Make(syntax::Field{.base = Callee(inner), .name = Identifier()});
+      case 9:
+        return Make(syntax::With{.base = Callee(inner), .fields = Arguments(inner)});
       default:
         return Leaf();
     }
@@ -224,8 +229,11 @@ class TreeGenerator {
     return names;
   }
 
-  // Of a value that is looked at.
-  std::optional<syntax::Identifier> Part() { return Chance(30) ? std::optional(Identifier()) : std::nullopt; }
+  // Of a value that is looked at: the last name behind a dot is no field of the value.
+  std::optional<syntax::Identifier> PartOf(const Expression& value) {
+    const bool is_field = std::holds_alternative<syntax::Field>(value.kind);
+    return is_field || Chance(30) ? std::optional(Identifier()) : std::nullopt;
+  }
 
   syntax::Let Let() {
     syntax::Let let{.is_mutable = Chance(30), .names = Names(), .type = std::nullopt, .value = Value(5)};
@@ -276,10 +284,16 @@ class TreeGenerator {
         return syntax::Metric{.value = Value(4)};
       case 5:
         return syntax::Return{.value = Value(4)};
-      case 6:
-        return syntax::Print{.is_local = Chance(50), .value = Value(4), .part = Part()};
-      case 7:
-        return syntax::AssertFinite{.value = Value(4), .part = Part()};
+      case 6: {
+        syntax::Print print{.is_local = Chance(50), .value = Value(4)};
+        print.part = PartOf(print.value);
+        return print;
+      }
+      case 7: {
+        syntax::AssertFinite check{.value = Value(4)};
+        check.part = PartOf(check.value);
+        return check;
+      }
       case 8:
         return syntax::Update{.name = Identifier(), .value = Value(4)};
       case 9:
@@ -291,7 +305,7 @@ class TreeGenerator {
   }
 
   syntax::Item::Kind ItemKind() {
-    switch (Below(6)) {
+    switch (Below(7)) {
       case 0:
         return syntax::Model{
             .name = Identifier(), .parameters = Parameters(), .body = Body(3), .body_begin = {}, .body_end = {}};
@@ -306,6 +320,8 @@ class TreeGenerator {
         return syntax::Train{.model = Identifier(), .settings = Settings(), .body_begin = {}};
       case 3:
         return syntax::Import{.path_span = {}, .path = String()};
+      case 4:
+        return syntax::Record{.name = Identifier(), .fields = Parameters(), .body_begin = {}};
       default:
         break;
     }

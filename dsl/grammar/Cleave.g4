@@ -4,7 +4,7 @@
 // comparison, sum, product, prefix, power and suffix to primary. Chains (`a + b + c`, `f(x)(y)`, `- - x`, `else if`) are loops, not
 // recursion, so only brackets and blocks nest, and dsl/parse bounds those before the parser runs.
 //
-// Words. Only `fn let mut for if else return true false` are reserved. The other words of the language stand in `name` too, and
+// Words. Only `fn let mut for if else return true false with` are reserved. The other words of the language stand in `name` too, and
 // mean something only where the rules ask for them. Every decision is settled by one token, or by two where such a word
 // may also be a name and behind `else`: that keeps the parser fast and lets dsl/parse say exactly what was expected.
 //
@@ -14,9 +14,13 @@ grammar Cleave;
 
 file : item* EOF ;
 
-item : attribute* ( import_ | model | function | opDefinition | train | parallel ) ;
+item : attribute* ( import_ | record | model | function | opDefinition | train | parallel ) ;
 
 import_ : IMPORT STRING SEMICOLON ;
+
+record : RECORD name LBRACE field* RBRACE ;
+
+field : name COLON type ( ASSIGN expression )? SEMICOLON ;
 
 model : MODEL name parameters? block ;
 
@@ -101,8 +105,9 @@ print : PRINT LPAREN LOCAL? looked RPAREN SEMICOLON ;
 
 assertFinite : ASSERT_FINITE LPAREN looked RPAREN SEMICOLON ;
 
-// `w.grad`: a value's gradient, or what the optimizer keeps of a parameter.
-looked : expression PART? ;
+// `w.grad`: a value's gradient, or what the optimizer keeps of a parameter. It reads as a field of a record does, and dsl/parse
+// tells them apart.
+looked : expression ;
 
 // `update mean = 0.9 * mean + 0.1 * batch_mean;`: what a state is after the step.
 update : UPDATE name ASSIGN expression SEMICOLON ;
@@ -136,6 +141,8 @@ suffixed : primary suffix* ;
 suffix
     : LPAREN ( argument ( COMMA argument )* COMMA? )? RPAREN
     | LBRACKET subscript ( COMMA subscript )* COMMA? RBRACKET
+    | PART
+    | WITH LPAREN ( argument ( COMMA argument )* COMMA? )? RPAREN
     ;
 
 subscript
@@ -181,6 +188,7 @@ name
     | PARAM
     | PIN
     | PRINT
+    | RECORD
     | STATE
     | TRAIN
     | UPDATE
@@ -195,6 +203,7 @@ ELSE : 'else' ;
 RETURN : 'return' ;
 TRUE : 'true' ;
 FALSE : 'false' ;
+WITH : 'with' ;
 
 ASSERT_FINITE : 'assert_finite' ;
 IMPORT : 'import' ;
@@ -210,6 +219,7 @@ PARALLEL : 'parallel' ;
 PARAM : 'param' ;
 PIN : 'pin' ;
 PRINT : 'print' ;
+RECORD : 'record' ;
 STATE : 'state' ;
 TRAIN : 'train' ;
 UPDATE : 'update' ;

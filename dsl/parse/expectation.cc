@@ -38,6 +38,7 @@ std::string NameInRule(size_t rule) {
   if (rule == CleaveParser::RuleAttribute || rule == CleaveParser::RuleAttributeBody) return "an attribute";
   if (rule == CleaveParser::RuleTrain || rule == CleaveParser::RuleOpDefinition) return "a setting";
   if (rule == CleaveParser::RuleParallel) return "a setting, a pin";
+  if (rule == CleaveParser::RuleRecord) return "a field";
   return "a name";
 }
 
@@ -56,7 +57,7 @@ std::string DescribeExpected(const IntervalSet& expected, size_t rule) {
   std::vector<std::string> choices;
   bool names_openers = false;
   if (allows(CleaveLexer::FN)) {
-    choices = {"`import`", "`model`", "`fn`", "`op`", "`train`", "`parallel`"};
+    choices = {"`import`", "`record`", "`model`", "`fn`", "`op`", "`train`", "`parallel`"};
     names_openers = true;
   } else if (allows(CleaveLexer::LET)) {
     choices = {"a statement"};
@@ -108,6 +109,7 @@ bool IsReservedWord(size_t type) {
     case CleaveLexer::RETURN:
     case CleaveLexer::TRUE:
     case CleaveLexer::FALSE:
+    case CleaveLexer::WITH:
       return true;
     default:
       return false;

@@ -95,6 +95,12 @@ syntax::Identifier ExpressionBuilder::BuildIdentifier(Parser::NameContext& conte
   return {.span = places_.SpanOf(token), .text = std::string(places_.TextOf(token))};
 }
 
+syntax::Identifier ExpressionBuilder::BuildPart(const Token& token) const {
+  Span span = places_.SpanOf(token);
+  ++span.begin;  // The dot.
+  return {.span = span, .text = std::string(places_.TextOf(token).substr(1))};
+}
+
 syntax::StringLiteral ExpressionBuilder::BuildString(const Token& token) const {
   const absl::string_view text = places_.TextOf(token);
   syntax::StringLiteral literal;
@@ -218,6 +224,14 @@ ExpressionBuilder::Sized ExpressionBuilder::BuildSuffixed(Parser::SuffixedContex
 ExpressionBuilder::Sized ExpressionBuilder::BuildSuffix(Sized base, Parser::SuffixContext& context) {
   const Span span = Cover(base.expression.span, places_.SpanOf(*context.getStart(), *context.getStop()));
   int depth = base.depth;
+  if (context.PART() != nullptr) {
+    syntax::Identifier name = BuildPart(*context.PART()->getSymbol());
+    return Make(span, depth, syntax::Field{.base = std::move(base.expression), .name = std::move(name)});
+  }
+  if (context.WITH() != nullptr) {
+    std::vector<syntax::Argument> fields = BuildArguments(context.argument(), depth);
+    return Make(span, depth, syntax::With{.base = std::move(base.expression), .fields = std::move(fields)});
+  }
   if (context.LPAREN() != nullptr) {
     std::vector<syntax::Argument> arguments = BuildArguments(context.argument(), depth);
     return Make(span, depth, syntax::Call{.callee = std::move(base.expression), .arguments = std::move(arguments)});

@@ -34,6 +34,9 @@ class ExpressionBuilder {
 
   syntax::Identifier BuildIdentifier(grammar::CleaveParser::NameContext& context) const;
 
+  // REQUIRES: a PART token.
+  syntax::Identifier BuildPart(const antlr4::Token& token) const;
+
   // REQUIRES: a STRING token.
   syntax::StringLiteral BuildString(const antlr4::Token& token) const;
 

@@ -26,6 +26,7 @@ bool IsList(size_t rule) {
     case CleaveParser::RuleFile:
     case CleaveParser::RuleBlock:
     case CleaveParser::RuleTrain:
+    case CleaveParser::RuleRecord:
     case CleaveParser::RuleParallel:
     case CleaveParser::RuleOpDefinition:
       return true;
@@ -79,6 +80,7 @@ bool InHeader(const antlr4::RuleContext* context) {
     switch (context->getRuleIndex()) {
       case CleaveParser::RuleBlock:
       case CleaveParser::RuleSetting:
+      case CleaveParser::RuleField:
       case CleaveParser::RulePin:
         return false;
       case CleaveParser::RuleParameters:
@@ -135,7 +137,7 @@ IntervalSet ExpectedTokens(Parser& parser, const antlr4::RecognitionException& e
 // The word of the language that `token` may be a misspelling of: one that begins a statement or an item.
 std::optional<std::string> MisspelledWord(const Token& token, absl::string_view text, size_t rule) {
   if (token.getType() != CleaveLexer::NAME) return std::nullopt;
-  const std::vector<std::string> items = {"import", "model", "fn", "op", "train", "parallel"};
+  const std::vector<std::string> items = {"import", "record", "model", "fn", "op", "train", "parallel"};
   const std::vector<std::string> statements = {"let",   "for",  "if",     "else",   "param", "state",        "update",
                                                "input", "loss", "metric", "return", "print", "assert_finite"};
   if (rule == CleaveParser::RuleFile) return NearestName(text, items);

@@ -32,6 +32,7 @@ syntax::Item TreeBuilder::BuildItem(Parser::ItemContext& context) {
     return syntax::Item{.span = span, .attributes = std::move(attributes), .kind = std::move(kind)};
   };
   if (auto* import = context.import_()) return item(BuildImport(*import));
+  if (auto* record = context.record()) return item(BuildRecord(*record));
   if (auto* model = context.model()) return item(BuildModel(*model));
   if (auto* function = context.function()) return item(BuildFunction(*function));
   if (auto* op = context.opDefinition()) return item(BuildOp(*op));
@@ -41,6 +42,20 @@ syntax::Item TreeBuilder::BuildItem(Parser::ItemContext& context) {
 
 syntax::Import TreeBuilder::BuildImport(Parser::Import_Context& context) {
   return {.path_span = SpanOf(context.STRING()), .path = expressions_.BuildString(*context.STRING()->getSymbol())};
+}
+
+syntax::Record TreeBuilder::BuildRecord(Parser::RecordContext& context) {
+  syntax::Record record{
+      .name = expressions_.BuildIdentifier(*context.name()), .fields = {}, .body_begin = SpanOf(context.LBRACE())};
+  for (Parser::FieldContext* part : context.field()) {
+    syntax::Parameter field{.span = SpanOf(*part),
+                            .name = expressions_.BuildIdentifier(*part->name()),
+                            .type = BuildType(*part->type()),
+                            .default_value = std::nullopt};
+    if (part->expression() != nullptr) field.default_value = BuildExpression(part->expression());
+    record.fields.push_back(std::move(field));
+  }
+  return record;
 }
 
 syntax::Model TreeBuilder::BuildModel(Parser::ModelContext& context) {
@@ -209,13 +224,12 @@ syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext
   if (auto* metric = context.metric()) return syntax::Metric{.value = BuildExpression(metric->expression())};
   if (auto* value = context.returnStatement()) return syntax::Return{.value = BuildExpression(value->expression())};
   if (auto* print = context.print()) {
-    return syntax::Print{.is_local = print->LOCAL() != nullptr,
-                         .value = BuildExpression(print->looked()->expression()),
-                         .part = BuildPart(*print->looked())};
+    auto [value, part] = BuildLooked(*print->looked());
+    return syntax::Print{.is_local = print->LOCAL() != nullptr, .value = std::move(value), .part = std::move(part)};
   }
   if (auto* check = context.assertFinite()) {
-    return syntax::AssertFinite{.value = BuildExpression(check->looked()->expression()),
-                                .part = BuildPart(*check->looked())};
+    auto [value, part] = BuildLooked(*check->looked());
+    return syntax::AssertFinite{.value = std::move(value), .part = std::move(part)};
   }
   if (auto* update = context.update()) {
     return syntax::Update{.name = expressions_.BuildIdentifier(*update->name()),
@@ -243,12 +257,12 @@ syntax::If TreeBuilder::BuildConditional(Parser::ConditionalContext& context) {
   return choice;
 }
 
-std::optional<syntax::Identifier> TreeBuilder::BuildPart(Parser::LookedContext& context) {
-  if (context.PART() == nullptr) return std::nullopt;
-  const antlr4::Token& token = *context.PART()->getSymbol();
-  Span span = places_.SpanOf(token, token);
-  ++span.begin;  // The dot.
-  return syntax::Identifier{.span = span, .text = std::string(places_.TextOf(token).substr(1))};
+TreeBuilder::Looked TreeBuilder::BuildLooked(Parser::LookedContext& context) {
+  syntax::Expression value = BuildExpression(context.expression());
+  auto* const field = std::get_if<syntax::Field>(&value.kind);
+  if (field == nullptr) return {std::move(value), std::nullopt};
+  syntax::Expression base = std::move(*field->base);
+  return {std::move(base), std::move(field->name)};
 }
 
 syntax::Statement::Kind TreeBuilder::BuildEvaluation(Parser::EvaluationContext& context) {
@@ -259,11 +273,17 @@ syntax::Statement::Kind TreeBuilder::BuildEvaluation(Parser::EvaluationContext& 
   if (context.ASSIGN() != nullptr) {
     errors_.push_back(Error(Code::kE0115, "expected a name before `=`")
                           .At(span, "a part of a value cannot be assigned")
-                          .Help(absl::StrCat("make a new value: `let new_", name, " = …;`")));
-  } else if (suffixes.back()->LPAREN() == nullptr) {
+                          .Help(suffixes.back()->PART() != nullptr
+                                    ? absl::StrCat("make a changed copy: `let changed = ", name, " with (",
+                                                   places_.TextOf(*suffixes.back()->getStart()).substr(1), " = …);`")
+                                    : absl::StrCat("make a new value: `let new_", name, " = …;`")));
+  } else if (suffixes.back()->LPAREN() == nullptr || suffixes.back()->WITH() != nullptr) {
+    const absl::string_view rest = suffixes.back()->WITH() != nullptr   ? " with (…)"
+                                   : suffixes.back()->PART() != nullptr ? places_.TextOf(*suffixes.back()->getStart())
+                                                                        : "[…]";
     errors_.push_back(Error(Code::kE0115, "expected a call as a statement")
                           .At(span, "this has no effect")
-                          .Help(absl::StrCat("give it a name: `let part = ", name, "[…];`")));
+                          .Help(absl::StrCat("give it a name: `let part = ", name, rest, ";`")));
   }
   return syntax::Evaluate{.value = expressions_.BuildSuffixes(*context.NAME()->getSymbol(), suffixes)};
 }

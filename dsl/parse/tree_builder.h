@@ -29,6 +29,7 @@ class TreeBuilder {
 
   syntax::Item BuildItem(Parser::ItemContext& context);
   syntax::Import BuildImport(Parser::Import_Context& context);
+  syntax::Record BuildRecord(Parser::RecordContext& context);
   syntax::Model BuildModel(Parser::ModelContext& context);
   syntax::Function BuildFunction(Parser::FunctionContext& context);
   syntax::OpDefinition BuildOp(Parser::OpDefinitionContext& context);
@@ -44,7 +45,12 @@ class TreeBuilder {
   std::vector<syntax::Statement> BuildBlock(Parser::BlockContext& context);
   syntax::Statement BuildStatement(Parser::StatementContext& context);
   syntax::Statement::Kind BuildStatementKind(Parser::StatementContext& context);
-  std::optional<syntax::Identifier> BuildPart(Parser::LookedContext& context);
+  // What a statement looks at: a value, and a part of it that is none.
+  struct Looked {
+    syntax::Expression value;
+    std::optional<syntax::Identifier> part;
+  };
+  Looked BuildLooked(Parser::LookedContext& context);
   syntax::If BuildConditional(Parser::ConditionalContext& context);
   syntax::Statement::Kind BuildEvaluation(Parser::EvaluationContext& context);
   syntax::Expression BuildExpression(Parser::ExpressionContext* context);

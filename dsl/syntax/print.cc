@@ -55,6 +55,10 @@ class TreePrinter {
     const std::string attributes = PrintAttributes(item.attributes);
     Match(
         item.kind, [&](const Import& import) { Line(attributes, "import ", QuoteString(import.path.value)); },
+        [&](const Record& record) {
+          Line(attributes, "record ", record.name.text);
+          PrintParameters(record.fields);
+        },
         [&](const Model& model) {
           Line(attributes, "model ", model.name.text);
           PrintParameters(model.parameters);
@@ -255,6 +259,10 @@ std::string PrintTree(const Expression& expression) {
         return text + ")";
       },
       [](const Tuple& tuple) { return absl::StrCat("(tuple", PrintArguments(tuple.elements), ")"); },
+      [](const Field& field) { return absl::StrCat("(field ", PrintTree(*field.base), " ", field.name.text, ")"); },
+      [](const With& with) {
+        return absl::StrCat("(changed ", PrintTree(*with.base), PrintArguments(with.fields), ")");
+      },
       [](const Map& map) {
         std::string text = "(map";
         for (const MapEntry& entry : map.entries) {

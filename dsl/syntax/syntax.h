@@ -5,10 +5,10 @@
 // is a Statement holding Let{name "h1", value Call{callee Name "relu", arguments {Call{Name "dense", {Name "x",
 // 512}}}}}.
 //
-// How to read it: a File is a list of Items (import, model, fn, op, train, parallel); bodies are lists of Statements;
-// values are Expressions. Item, Statement and Expression each hold a span and a `kind`, a closed std::variant to be
-// matched with `Match`. Nodes are plain values: copying is deep, `==` compares everything, spans included. Two trees
-// are equal up to their spans when PrintTree (print.h) gives the same text.
+// How to read it: a File is a list of Items (import, record, model, fn, op, train, parallel); bodies are lists of
+// Statements; values are Expressions. Item, Statement and Expression each hold a span and a `kind`, a closed
+// std::variant to be matched with `Match`. Nodes are plain values: copying is deep, `==` compares everything, spans
+// included. Two trees are equal up to their spans when PrintTree (print.h) gives the same text.
 //
 // Invariants of a tree that Parse returns
 //   * every node has a span inside the file; the span of a node covers those of its children;
@@ -191,6 +191,22 @@ struct Tuple {
   bool operator==(const Tuple&) const = default;
 };
 
+// `c.heads`: a part of a record.
+struct Field {
+  Box<Expression> base;
+  Identifier name;
+
+  bool operator==(const Field&) const = default;
+};
+
+// `c with (heads = 4)`: a copy of a record with other fields.
+struct With {
+  Box<Expression> base;
+  std::vector<Argument> fields;
+
+  bool operator==(const With&) const = default;
+};
+
 struct MapEntry {
   Span span;
   Span key_span;
@@ -229,7 +245,7 @@ struct Attributed {
 
 struct Expression {
   using Kind = std::variant<IntegerLiteral, FloatLiteral, SizeLiteral, StringLiteral, BoolLiteral, Name, Wildcard,
-                            Negate, Not, Binary, Call, Layer, Index, Tuple, Map, Attributed>;
+                            Negate, Not, Binary, Call, Layer, Index, Tuple, Field, With, Map, Attributed>;
   Span span;
   Kind kind;
 
@@ -395,9 +411,9 @@ struct Statement {
 // ---------------------------------------------------------------------------------------------------------------------
 // Items
 
-// `x: f32[..n, k]`, `units: int = 10`: a parameter of a model, function or op.
+// `x: f32[..n, k]`, `units: int = 10`: a parameter of a model, function or op, or a field of a record.
 struct Parameter {
-  Span span;
+  Span span;  // Of a field with its semicolon.
   Identifier name;
   Type type;
   std::optional<Expression> default_value;
@@ -420,6 +436,15 @@ struct Import {
   StringLiteral path;
 
   bool operator==(const Import&) const = default;
+};
+
+// `record Config { width: int; heads: int = 8; }`
+struct Record {
+  Identifier name;
+  std::vector<Parameter> fields;
+  Span body_begin;  // The opening brace.
+
+  bool operator==(const Record&) const = default;
 };
 
 // `model MnistMlp(batch: int = 256) { … }`
@@ -485,7 +510,7 @@ struct Parallel {
 };
 
 struct Item {
-  using Kind = std::variant<Import, Model, Function, OpDefinition, Train, Parallel>;
+  using Kind = std::variant<Import, Record, Model, Function, OpDefinition, Train, Parallel>;
   Span span;  // With the attributes and the closing brace or semicolon.
   std::vector<Attribute> attributes;
   Kind kind;

@@ -19,9 +19,10 @@ void ReportWithSignature(const Signature& signature, Diagnostic diagnostic, Repo
   reporter.Report(std::move(diagnostic));
 }
 
-std::string CountText(size_t required, size_t total) {
-  if (required == total) return Plural(static_cast<int64_t>(total), "argument");
-  return absl::StrCat(required, " to ", Plural(static_cast<int64_t>(total), "argument"));
+std::string CountText(const Signature& signature, size_t required) {
+  const size_t total = signature.arguments.size();
+  const std::string most = Plural(static_cast<int64_t>(total), signature.what);
+  return required == total ? most : absl::StrCat(required, " to ", most);
 }
 
 }  // namespace
@@ -52,8 +53,8 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
       index = static_cast<size_t>(std::find(names.begin(), names.end(), argument.name->text) - names.begin());
       if (index == names.size()) {
         Diagnostic error =
-            Error(Code::kE0203, absl::StrCat("`", signature.callee, "` has no argument `", argument.name->text, "`"))
-                .At(argument.name->span, "no such argument");
+            Error(Code::kE0203, absl::StrCat("`", signature.callee, "` has no ", signature.what, " `", argument.name->text, "`"))
+                .At(argument.name->span, absl::StrCat("no such ", signature.what));
         const auto renamed = std::find_if(formals.begin(), formals.end(), [&](const FormalArgument& formal) {
           return formal.former_name == argument.name->text;
         });
@@ -68,8 +69,8 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
       }
     } else if (named_seen) {
       ReportWithSignature(signature,
-                          Error(Code::kE0203, "an argument by position after one by name")
-                              .At(argument.span, "arguments by position come first"),
+                          Error(Code::kE0203, absl::StrCat(signature.what == "argument" ? "an argument" : "a field", " by position after one by name"))
+                              .At(argument.span, absl::StrCat(signature.what, "s by position come first")),
                           reporter);
       ok = false;
       continue;
@@ -79,7 +80,7 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
       if (!formals[index].by_name.empty()) {
         ReportWithSignature(
             signature,
-            Error(Code::kE0203, absl::StrCat("argument `", names[index], "` of `", signature.callee, "` by position"))
+            Error(Code::kE0203, absl::StrCat(signature.what, " `", names[index], "` of `", signature.callee, "` by position"))
                 .At(argument.span, "is given by name only")
                 .Help(formals[index].by_name),
             reporter);
@@ -90,7 +91,7 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
     if (matched[index] != nullptr) {
       ReportWithSignature(
           signature,
-          Error(Code::kE0203, absl::StrCat("argument `", names[index], "` of `", signature.callee, "` is given twice"))
+          Error(Code::kE0203, absl::StrCat(signature.what, " `", names[index], "` of `", signature.callee, "` is given twice"))
               .At(argument.span, "given again here")
               .At(matched[index]->span, "first given here"),
           reporter);
@@ -106,7 +107,7 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
     const size_t first_extra = formals.size();
     ReportWithSignature(signature,
                         Error(Code::kE0203, absl::StrCat("`", signature.callee, "` takes ",
-                                                         CountText(required, formals.size()), ", not ", given.size()))
+                                                         CountText(signature, required), ", not ", given.size()))
                             .At(given[first_extra].span, "one too many"),
                         reporter);
     return std::nullopt;
@@ -120,7 +121,7 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
   if (!missing.empty()) {
     // As many as it takes may be there, and still not those that it needs.
     const std::string wrong = given.size() < required
-                                  ? absl::StrCat("takes ", CountText(required, formals.size()), ", not ", given.size())
+                                  ? absl::StrCat("takes ", CountText(signature, required), ", not ", given.size())
                                   : absl::StrCat("needs ", QuotedList(missing, "and"));
     ReportWithSignature(
         signature,

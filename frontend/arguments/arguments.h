@@ -28,6 +28,7 @@ struct Signature {
   std::vector<FormalArgument> arguments = {};
   std::string result = {};              // " -> f32[..n, units]", " -> (f32[n], int)", or empty.
   std::optional<Span> definition = {};  // Its place in the user's file, if it is there.
+  std::string what = "argument";        // What it takes, in messages.
 
   std::string note = {};  // A note that helps after a mistake, or empty.
   bool has_rest = false;  // Whether the last argument takes all arguments by position from there on; MatchArguments

@@ -28,6 +28,13 @@ std::string OperandText(const dsl::syntax::Expression& operand) {
   return IsBinary(operand) ? absl::StrCat("(", ExpressionText(operand), ")") : ExpressionText(operand);
 }
 
+// What `.` or `with` stands behind.
+std::string BaseText(const dsl::syntax::Expression& base) {
+  const bool is_prefixed =
+      std::holds_alternative<dsl::syntax::Negate>(base.kind) || std::holds_alternative<dsl::syntax::Not>(base.kind);
+  return is_prefixed ? absl::StrCat("(", ExpressionText(base), ")") : OperandText(base);
+}
+
 }  // namespace
 
 std::string ExpressionText(const dsl::syntax::Expression& expression) {
@@ -51,6 +58,10 @@ std::string ExpressionText(const dsl::syntax::Expression& expression) {
       [](const dsl::syntax::Layer& layer) { return absl::StrCat("layer ", ExpressionText(*layer.call)); },
       [](const dsl::syntax::Index& index) { return absl::StrCat(ExpressionText(*index.base), "[…]"); },
       [](const dsl::syntax::Tuple& tuple) { return absl::StrCat("(", ArgumentsText(tuple.elements), ")"); },
+      [](const dsl::syntax::Field& field) { return absl::StrCat(BaseText(*field.base), ".", field.name.text); },
+      [](const dsl::syntax::With& with) {
+        return absl::StrCat(BaseText(*with.base), " with (", ArgumentsText(with.fields), ")");
+      },
       [](const dsl::syntax::Map&) -> std::string { return "{…}"; },
       [](const dsl::syntax::Attributed& attributed) { return ExpressionText(*attributed.operand); });
 }

@@ -68,7 +68,9 @@ Value EvaluateLayer(const dsl::syntax::Layer& layer, Span span, Frame& frame, Pi
     const bool is_open = binding->value.is_function() && !binding->value.as_function().is_layer;
     callee = is_open ? pieces.layers.callee(binding->value.as_function()) : Callee();
   }
-  if (const auto* function = std::get_if<const Function*>(&callee)) {
+  const auto* const function = std::get_if<const Function*>(&callee);
+  const bool is_record = function != nullptr && (*function)->record != nullptr;
+  if (function != nullptr && !is_record) {
     return MakeLayer(**function, {call, span, frame}, pieces.numbers, pieces.layers, pieces.context);
   }
   Diagnostic error = Error(Code::kE0204, "`layer` fixes the arguments of a function");
@@ -76,6 +78,8 @@ Value EvaluateLayer(const dsl::syntax::Layer& layer, Span span, Frame& frame, Pi
     error.labels.push_back(
         {call.callee->span, absl::StrCat("this is ", DescribeType(binding->value, pieces.ops.graph()))});
     error.help.push_back(absl::StrCat("`", name, "` is called with its tensors: `", name, "(x)`"));
+  } else if (is_record) {
+    error.labels.push_back({call.callee->span, "this is a record"});
   } else if (callee.index() != 0) {
     error.labels.push_back({call.callee->span, "this is an op, which has no parameters"});
     error.help.push_back(absl::StrCat("`", name, "` without a call is a value too, or write a function around it"));

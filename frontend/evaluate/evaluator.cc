@@ -10,6 +10,13 @@
 
 namespace cleave::frontend {
 
+void Evaluator::Begin() {
+  std::vector<Callee> callees;
+  if (pieces_.has_value()) callees = std::move(pieces_->layers).TakeCallees();
+  pieces_.emplace(functions_, custom_ops_, numbers_, reporter_, static_cast<Interpreter&>(*this));
+  pieces_->layers = Layers(std::move(callees));
+}
+
 void Evaluator::DefineArgument(const dsl::syntax::Identifier& name, Value value) {
   arguments_.scope.Define({name.text, name.span, BindingKind::kArgument, false, false, std::move(value)});
 }
@@ -60,6 +67,30 @@ void Evaluator::RunOnce(const dsl::syntax::Model& model, const std::vector<std::
                                  .At(model.name.span, "nothing to train")
                                  .Help("add one: `loss cross_entropy(logits, label);`"));
   }
+}
+
+Value Evaluator::EvaluateWith(const Value& record, absl::Span<const dsl::syntax::Identifier> path,
+                              const dsl::syntax::Expression& value) {
+  // A name with a space is no name of the language, so it hides none.
+  static constexpr char kRecord[] = "the record";
+  Frame frame;
+  frame.scope = arguments_.scope;
+  frame.scope.Push();
+  frame.scope.Define({kRecord, value.span, BindingKind::kArgument, false, true, record});
+  const auto expression = [&](dsl::syntax::Expression::Kind kind) {
+    return dsl::syntax::Expression{.span = value.span, .kind = std::move(kind)};
+  };
+  // Of `c.a.b = v`: `c with (a = c.a with (b = v))`.
+  std::vector<dsl::syntax::Expression> bases = {expression(dsl::syntax::Name{kRecord})};
+  for (size_t i = 0; i + 1 < path.size(); ++i) {
+    bases.push_back(expression(dsl::syntax::Field{.base = bases.back(), .name = path[i]}));
+  }
+  dsl::syntax::Expression changed = value;
+  for (size_t i = path.size(); i-- > 0;) {
+    changed = expression(dsl::syntax::With{
+        .base = bases[i], .fields = {{.span = value.span, .name = path[i], .value = std::move(changed)}}});
+  }
+  return pieces_->context.EvaluateStatic(changed, frame);
 }
 
 Value Evaluator::EvaluateStatic(const dsl::syntax::Expression& expression) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "dsl/syntax/syntax.h"
 #include "frontend/custom_ops/custom_ops.h"
 #include "frontend/evaluate/expansion.h"
@@ -54,6 +55,10 @@ class Evaluator : private Interpreter {
 
   // `outputs`: names of the model's values that are looked at in the end (kOutput).
   void RunModel(const dsl::syntax::Model& model, const std::vector<std::string>& outputs = {});
+
+  // The record with another value at the place that the names of fields lead to. Poison after a mistake.
+  Value EvaluateWith(const Value& record, absl::Span<const dsl::syntax::Identifier> path,
+                     const dsl::syntax::Expression& value);
 
   // A value that is known without running anything, in a setting or a default; it may use the model's arguments. Poison
   // or nothing after a mistake. `what` names the number in messages.
@@ -102,8 +107,8 @@ class Evaluator : private Interpreter {
   Value Evaluate(const dsl::syntax::Expression& expression, Frame& frame) override;
   void Run(const std::vector<dsl::syntax::Statement>& body, Frame& frame) override;
 
-  // Makes all pieces new.
-  void Begin() { pieces_.emplace(functions_, custom_ops_, numbers_, reporter_, static_cast<Interpreter&>(*this)); }
+  // Makes all pieces new. The model's arguments stay, and the functions that are values in them.
+  void Begin();
   void RunOnce(const dsl::syntax::Model& model, const std::vector<std::string>& outputs);
 
   const FunctionTable& functions_;

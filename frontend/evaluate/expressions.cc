@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "frontend/evaluate/calls.h"
 #include "frontend/evaluate/pins/attach.h"
+#include "frontend/evaluate/records.h"
 #include "frontend/evaluate/statics/arithmetic.h"
 #include "frontend/evaluate/statics/logic.h"
 #include "frontend/evaluate/statics/step_formula.h"
@@ -123,6 +124,8 @@ Value EvaluateKind(const dsl::syntax::Expression& expression, Frame& frame, Piec
       [&](const dsl::syntax::Layer& layer) { return EvaluateLayer(layer, span, frame, pieces); },
       [&](const dsl::syntax::Index& index) { return EvaluateIndex(index, span, frame, context); },
       [&](const dsl::syntax::Tuple& tuple) { return EvaluateTuple(tuple, frame, context); },
+      [&](const dsl::syntax::Field& field) { return EvaluateField(field, frame, pieces); },
+      [&](const dsl::syntax::With& with) { return EvaluateWith(with, span, frame, pieces); },
       [&](const dsl::syntax::Map&) {
         context.reporter.Report(Error(Code::kE0204, "a map is not a value")
                                     .At(span, "expected an expression")

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/evaluate/pins/block_pins.h"
+#include "frontend/evaluate/records.h"
 #include "frontend/evaluate/types/parameter_types.h"
 #include "frontend/evaluate/types/types.h"
 
@@ -73,17 +74,16 @@ const dsl::syntax::Parameter* ParameterOf(const dsl::syntax::Argument& argument,
 
 bool OwnsParameters(const dsl::syntax::Call& call, const Frame& frame, Pieces& pieces) {
   const auto owns = [&](const dsl::syntax::Expression& expression) {
-    const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind);
-    if (name == nullptr) return false;
-    const Binding* binding = frame.scope.Find(name->text);
-    if (binding != nullptr && binding->value.is_function()) {
-      const FunctionValue& value = binding->value.as_function();
+    const Value* const known = ValueAt(expression, frame.scope);
+    if (known != nullptr && known->is_function()) {
+      const FunctionValue& value = known->as_function();
       if (value.is_layer) return false;
       const auto* function = std::get_if<const Function*>(&pieces.layers.callee(value));
       return function != nullptr && (*function)->owns_parameters;
     }
-    const bool is_value = binding != nullptr && &expression != &*call.callee;
-    return !is_value && pieces.functions.OwnsParameters(name->text, frame.function);
+    const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind);
+    const bool is_value = known != nullptr && &expression != &*call.callee;
+    return name != nullptr && !is_value && pieces.functions.OwnsParameters(name->text, frame.function);
   };
   return owns(*call.callee) || std::any_of(call.arguments.begin(), call.arguments.end(),
                                            [&](const dsl::syntax::Argument& each) { return owns(*each.value); });
@@ -112,6 +112,7 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
     values.push_back(argument == nullptr ? Value{Poison()} : evaluated[argument]);
     if (argument != nullptr && values.back().is_poison()) return Value{Poison()};
   }
+  if (function.record != nullptr) return MakeRecord(function, *matched, values, frame, pieces);
   // Ordinals follow the order in which calls run: arguments before the call that takes them.
   if (layer == nullptr && frame.naming.ordinals && (function.owns_parameters || OwnsParameters(call, frame, pieces)))
     frame.naming.AddOrdinal(name, inner);

@@ -13,6 +13,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dsl/syntax/syntax.h"
@@ -43,6 +44,10 @@ class Layers {
   // The function or op that a name means.
   Value Add(const std::string& name, const Callee& callee);
   Value Add(Layer layer);
+
+  // The functions and ops that are values, for another expansion in which these values stand for the same.
+  std::vector<Callee> TakeCallees() && { return std::move(callees_); }
+  explicit Layers(std::vector<Callee> callees = {}) : callees_(std::move(callees)) {}
 
   // REQUIRES: the value is of this expansion, and a layer or not.
   Layer& layer(const FunctionValue& value) { return layers_[static_cast<size_t>(value.id)]; }

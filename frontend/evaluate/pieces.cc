@@ -11,7 +11,7 @@ Pieces::Pieces(const FunctionTable& functions, const CustomOps& custom_ops, Path
       numbers(numbers),
       reporter(reporter),
       ops(reporter),
-      context{interpreter, ops, reporter, demands},
+      context{interpreter, ops, reporter, demands, functions},
       budget(ops, reporter),
       pins(ops.graph(), reporter),
       regions(ops, pins, reporter),

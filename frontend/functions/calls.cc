@@ -29,9 +29,15 @@ void ForEachExpression(const dsl::syntax::Expression& expression, const Expressi
         for (const dsl::syntax::Subscript& subscript : index.subscripts) {
           if (subscript.begin) ForEachExpression(**subscript.begin, visit);
           if (subscript.end) ForEachExpression(**subscript.end, visit);
+          if (subscript.step) ForEachExpression(**subscript.step, visit);
         }
       },
       [&](const dsl::syntax::Tuple& tuple) { ForEachExpressionIn(tuple.elements, visit); },
+      [&](const dsl::syntax::Field& field) { ForEachExpression(*field.base, visit); },
+      [&](const dsl::syntax::With& with) {
+        ForEachExpression(*with.base, visit);
+        ForEachExpressionIn(with.fields, visit);
+      },
       [&](const dsl::syntax::Map& map) {
         for (const dsl::syntax::MapEntry& entry : map.entries) ForEachExpression(*entry.value, visit);
       },

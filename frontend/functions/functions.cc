@@ -18,7 +18,18 @@ Span PlaceOf(const std::variant<Function*, const dsl::syntax::OpDefinition*>& de
 }
 
 absl::string_view KindOf(const std::variant<Function*, const dsl::syntax::OpDefinition*>& definition) {
-  return std::holds_alternative<Function*>(definition) ? "function" : "op";
+  const auto* function = std::get_if<Function*>(&definition);
+  return function == nullptr ? "op" : (*function)->record != nullptr ? "record" : "function";
+}
+
+// The function that makes a record: it has the fields as parameters.
+dsl::syntax::Function HeadOf(const dsl::syntax::Record& record) {
+  return {.name = record.name,
+          .parameters = record.fields,
+          .results = {},
+          .body = {},
+          .body_begin = record.body_begin,
+          .body_end = record.body_begin};
 }
 
 Diagnostic DefinedTwice(absl::string_view what, const std::string& name, Span again, Span first) {
@@ -44,17 +55,21 @@ FunctionTable::FunctionTable(const dsl::syntax::File& model, const Imports& impo
   }
   FindOwners();
   ReportRecursion(reporter);
+  CheckRecords(reporter);
 }
 
 FunctionTable::Definitions FunctionTable::Collect(const dsl::syntax::File& file, Reporter& reporter) {
   Definitions definitions;
   for (const dsl::syntax::Item& item : file.items) {
     const auto* op = std::get_if<dsl::syntax::OpDefinition>(&item.kind);
+    const auto* record = std::get_if<dsl::syntax::Record>(&item.kind);
     const auto* function = std::get_if<dsl::syntax::Function>(&item.kind);
+    if (record != nullptr) function = &heads_.emplace_back(HeadOf(*record));
     if (op == nullptr && function == nullptr) continue;
     const dsl::syntax::Identifier& name = op != nullptr ? op->name : function->name;
     if (const auto first = definitions.find(name.text); first != definitions.end()) {
-      reporter.Report(DefinedTwice(op != nullptr ? "op" : "function", name.text, name.span, PlaceOf(first->second)));
+      const absl::string_view kind = op != nullptr ? "op" : record != nullptr ? "record" : "function";
+      reporter.Report(DefinedTwice(kind, name.text, name.span, PlaceOf(first->second)));
       continue;
     }
     if (op != nullptr) {
@@ -66,7 +81,9 @@ FunctionTable::Definitions FunctionTable::Collect(const dsl::syntax::File& file,
       definitions[name.text] = op;
       continue;
     }
-    Function& added = functions_.emplace_back(Function{.syntax = function, .attributes = &item.attributes});
+    Function& added = functions_.emplace_back(
+        Function{.syntax = function, .attributes = &item.attributes, .record = record});
+    if (record != nullptr) makers_[record] = &added;
     definitions[name.text] = &added;
     std::map<std::string, Span> parameters;
     for (const dsl::syntax::Parameter& parameter : function->parameters) {
@@ -147,7 +164,7 @@ std::vector<std::string> FunctionTable::Names(const Function* inside) const {
 std::vector<const Function*> FunctionTable::model_functions() const {
   std::vector<const Function*> functions;
   for (const Function& function : functions_) {
-    if (FileOf(&function) == model_) functions.push_back(&function);
+    if (FileOf(&function) == model_ && function.record == nullptr) functions.push_back(&function);
   }
   return functions;
 }
@@ -221,17 +238,21 @@ void FunctionTable::ReportRecursion(Reporter& reporter) {
     if (begin != path.end()) {
       std::string cycle;
       for (auto step = begin; step != path.end(); ++step) absl::StrAppend(&cycle, "`", (*step)->name(), "` calls ");
-      Diagnostic error = Error(Code::kE0205, absl::StrCat("function `", function->name(), "` calls itself"))
+      Diagnostic error = Error(Code::kE0205, absl::StrCat(KindOf(function), " `", function->name(), "` calls itself"))
                              .At(function->syntax->name.span, absl::StrCat(cycle, "`", function->name(), "`"))
                              .Note("functions are expanded at their calls, so a function that calls itself never ends")
                              .Help("repeat with a loop: `for i in 0..depth { … }`");
       for (auto step = begin; step != path.end(); ++step) {
         Function* next = step + 1 == path.end() ? function : *(step + 1);
-        ForEachCall((*step)->syntax->body, [&](const std::string& name, Span span) {
+        const CallVisitor label = [&](const std::string& name, Span span) {
           if (name == next->name() && error.labels.size() < 8) {
             error.labels.push_back({span, absl::StrCat("`", (*step)->name(), "` calls `", name, "` here")});
           }
-        });
+        };
+        for (const dsl::syntax::Parameter& parameter : (*step)->syntax->parameters) {
+          if (parameter.default_value) ForEachCall(*parameter.default_value, label);
+        }
+        ForEachCall((*step)->syntax->body, label);
         (*step)->broken = true;
       }
       reporter.Report(std::move(error));

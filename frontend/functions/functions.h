@@ -1,5 +1,5 @@
 // The functions that a model can call, the user's and those of the prelude: what a name means where, which functions
-// they call, and which own parameters.
+// they call, and which own parameters. A record is the function that makes it.
 #ifndef CLEAVE_FRONTEND_FUNCTIONS_FUNCTIONS_H_
 #define CLEAVE_FRONTEND_FUNCTIONS_FUNCTIONS_H_
 
@@ -22,6 +22,7 @@ namespace cleave::frontend {
 struct Function {
   const dsl::syntax::Function* syntax = nullptr;
   const std::vector<dsl::syntax::Attribute>* attributes = nullptr;  // Null for none.
+  const dsl::syntax::Record* record = nullptr;  // What it makes; its fields are the parameters, and it has no body.
   bool of_prelude = false;
   bool owns_parameters = false;  // It declares a `param`, or calls a function that does.
   bool broken = false;  // It calls itself, or has a mistake in its head: that was reported, and it is never expanded.
@@ -48,6 +49,12 @@ class FunctionTable {
   // that it can wrap it.
   Callee Find(const std::string& name, const Function* inside) const;
 
+  // The record that a type of this name means inside `inside`; null for none.
+  const Function* FindRecord(const std::string& name, const Function* inside) const;
+
+  // What makes records of a declaration of one of the files.
+  const Function& MakerOf(const dsl::syntax::Record& record) const { return *makers_.at(&record); }
+
   // The function of the prelude that a call of the op stands for, where it names what the op by itself does not take:
   // `cross_entropy(x, y, ignore = -100)`. Null for none.
   const Function* FormOf(const ir::OpDefinition& op, const dsl::syntax::Call& call) const;
@@ -63,12 +70,13 @@ class FunctionTable {
 
   // Everything that `inside` can call, for "did you mean".
   std::vector<std::string> Names(const Function* inside) const;
+  std::vector<std::string> RecordNames(const Function* inside) const;
 
   // The functions that the model and the values of settings reach.
   std::set<const Function*> CalledFrom(const dsl::syntax::Model& model,
                                        const std::vector<dsl::syntax::Expression>& settings) const;
 
-  // Those of the model's own file.
+  // Those of the model's own file; no records.
   std::vector<const Function*> model_functions() const;
 
  private:
@@ -82,10 +90,14 @@ class FunctionTable {
   FileId FileOf(const Function* inside) const;
   void FindOwners();
   void ReportRecursion(Reporter& reporter);
+  void CheckRecords(Reporter& reporter);
+  void CheckFields(Function& maker, Reporter& reporter) const;
   std::vector<Function*> Callees(const Function& function);
 
   FileId model_;
   FileId prelude_;
+  std::list<dsl::syntax::Function> heads_;  // Of records.
+  std::map<const dsl::syntax::Record*, const Function*> makers_;
   std::list<Function> functions_;          // Of all files, those of the prelude last.
   std::map<std::string, Span> op_places_;  // A program has the ops of all files, by name.
   std::map<FileId, Definitions> visible_;  // What the text of a file can call besides the prelude and the op table.

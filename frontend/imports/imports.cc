@@ -98,7 +98,7 @@ class Loader {
       if (what.empty()) continue;
       const Span word{item.span.file, item.span.begin, item.span.begin + static_cast<int32_t>(what.size()) - 2};
       reporter_.Report(Error(Code::kE0528, absl::StrCat(what, " in a file that is imported"))
-                           .At(word, "only functions, ops and imports can stand here")
+                           .At(word, "only functions, records, ops and imports can stand here")
                            .At(place, "imported here")
                            .Help("move the functions to a file of their own, and import it in both"));
     }

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/text/text.h"
 #include "dsl/parse/parse.h"
@@ -42,12 +44,17 @@ class Overrider {
   }
 
   void Apply(const std::string& name, const std::string& value) {
+    const std::vector<std::string> names = absl::StrSplit(name, '.');
     for (const dsl::syntax::Parameter& parameter : request_.model.parameters) {
-      if (parameter.name.text != name) continue;
-      const bool bare = parameter.type.element.text == "string" && !absl::StartsWith(value, "\"");
-      auto setting = Read("value", bare ? absl::StrCat("\"", value, "\"") : value);
-      if (setting) result_.arguments.insert_or_assign(name, OverriddenArgument{setting->value, context_});
-      return;
+      if (parameter.name.text != names[0]) continue;
+      if (names.size() == 1) {
+        const auto setting = ReadTyped("value", parameter.type, value);
+        if (setting) result_.arguments.insert_or_assign(name, OverriddenArgument{setting->value, context_, {}});
+        return;
+      }
+      // A setting may have the name of an argument that has no fields.
+      const Function* const record = RecordOf(parameter.type, nullptr);
+      if (record != nullptr) return SetField(names, *record, value);
     }
     absl::string_view rest = name;
     const bool only_train = absl::ConsumePrefix(&rest, "train.");
@@ -68,6 +75,42 @@ class Overrider {
       Fail(absl::StrCat("neither an argument of model `", request_.model.name.text, "` nor a setting is called `", name,
                         "`"),
            nearest ? absl::StrCat("did you mean `", *nearest, "`?") : "");
+    }
+  }
+
+  // The record that the type of an argument of the model, or of a field of `inside`, names; null for none.
+  const Function* RecordOf(const dsl::syntax::Type& type, const Function* inside) const {
+    return type.dimensions ? nullptr : request_.functions.FindRecord(type.element.text, inside);
+  }
+
+  // A field of the argument `names[0]`, which is a `record`, or of a record in it.
+  void SetField(const std::vector<std::string>& names, const Function& record, const std::string& value) {
+    std::vector<dsl::syntax::Identifier> path;
+    const Function* inside = &record;
+    for (size_t i = 1; i < names.size(); ++i) {
+      const std::vector<dsl::syntax::Parameter>& fields = inside->syntax->parameters;
+      const auto field = std::find_if(fields.begin(), fields.end(),
+                                      [&](const dsl::syntax::Parameter& each) { return each.name.text == names[i]; });
+      if (field == fields.end()) {
+        std::vector<std::string> known;
+        for (const dsl::syntax::Parameter& each : fields) known.push_back(each.name.text);
+        const auto nearest = NearestName(names[i], known);
+        return Fail(absl::StrCat("record `", inside->name(), "` has no field `", names[i], "`"),
+                    nearest ? absl::StrCat("did you mean `", *nearest, "`?") : "");
+      }
+      path.push_back(field->name);
+      if (i + 1 == names.size()) {
+        const auto setting = ReadTyped(names[i], field->type, value);
+        if (!setting) return;
+        path.back().span = setting->name.span;
+        result_.arguments[names[0]].fields.push_back({path, setting->value, context_});
+        return;
+      }
+      const Function* const outer = std::exchange(inside, RecordOf(field->type, inside));
+      if (inside == nullptr) {
+        return Fail(absl::StrCat("field `", names[i], "` of record `", outer->name(), "` is `",
+                                 field->type.element.text, "`, which has no fields"));
+      }
     }
   }
 
@@ -107,6 +150,13 @@ class Overrider {
       *same = std::move(replacement);
     }
     old->context = context_;
+  }
+
+  // A string may stand without quotes.
+  std::optional<dsl::syntax::Setting> ReadTyped(const std::string& name, const dsl::syntax::Type& type,
+                                                const std::string& value) {
+    const bool bare = type.element.text == "string" && !absl::StartsWith(value, "\"");
+    return Read(name, bare ? absl::StrCat("\"", value, "\"") : value);
   }
 
   // The text is read as the only setting of a block, so that values look as they do in a file.

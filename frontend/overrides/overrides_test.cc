@@ -41,6 +41,35 @@ TEST(OverrideTest, ReplacesArgumentsAndSettings) {
   EXPECT_EQ(analyzed.module->pins.settings.devices->value, 2);
 }
 
+Analyzed WithRecord(const Overrides& overrides) {
+  return AnalyzeText(
+      "record Inner { name: string = \"a\"; act: layer = relu; }\n"
+      "record Sizes { width: int; half: int = width / 2; inner: Inner = Inner(); }\n"
+      "model M(batch: int = 8, c: Sizes = Sizes(width = 8)) { input x: f32[batch, c.half];\n"
+      "if c.inner.name != \"a\" { print(x); } let y = dense(c.inner.act(x), 1); loss reduce_mean(y); }\n",
+      overrides);
+}
+
+TEST(OverrideTest, ReplacesFieldsOfRecords) {
+  const auto input = [](const Overrides& overrides) {
+    const Analyzed analyzed = WithRecord(overrides);
+    return analyzed.module ? analyzed.module->graph.op(ir::OpId(0)).type.ToString()
+                           : analyzed.messages.substr(0, analyzed.messages.find('\n'));
+  };
+  EXPECT_EQ(input({}), "f32[8, 4]");
+  EXPECT_EQ(input({{"c.width", "6"}}), "f32[8, 3]");
+  EXPECT_EQ(input({{"c.half", "5"}, {"c.width", "6"}}), "f32[8, 5]");
+  EXPECT_EQ(input({{"c.half", "5"}, {"c", "Sizes(width = 6)"}}), "f32[8, 3]");
+  EXPECT_EQ(input({{"c", "Sizes(width = 6) with (half = 2)"}, {"c.inner.act", "tanh"}}), "f32[8, 2]");
+  EXPECT_EQ(WithRecord({{"c.inner.name", "b"}}).module->graph.looks.size(), 1u);
+  EXPECT_EQ(input({{"c.widht", "6"}}), "error[E0510]: `--set c.widht=6`: record `Sizes` has no field `widht`");
+  EXPECT_EQ(input({{"c.width.x", "6"}}),
+            "error[E0510]: `--set c.width.x=6`: field `width` of record `Sizes` is `int`, which has no fields");
+  EXPECT_EQ(input({{"c.width", "0.5"}}), "error[E0204]: `--set c.width=0.5`: field `width` of `Sizes` is `int`");
+  EXPECT_EQ(input({{"c.inner.act", "layer dense(3)"}}),
+            "error[E0204]: `--set c.inner.act=layer dense(3)`: argument `c` has a layer of `dense`");
+}
+
 TEST(OverrideTest, TheLaterOneWins) {
   EXPECT_EQ(TrainingOf("epochs = 1;", {{"epochs", "2"}, {"epochs", "3"}}).epochs, 3);
 }

@@ -30,6 +30,9 @@ void Reporter::Report(Diagnostic diagnostic) {
                          !is_argument(diagnostic.labels.front());
   if (elsewhere && diagnostic.severity == Severity::kWarning) return;  // The user cannot change the prelude.
 
+  const bool is_of_argument =
+      diagnostic.labels.empty() || (!is_argument(diagnostic.labels.front()) &&
+                                    sources_.IsIn(TextOrigin::kCommandLine, diagnostic.labels.front().span));
   std::vector<Label> labels;
   for (size_t i = 0; i < diagnostic.labels.size(); ++i) {
     Label& label = diagnostic.labels[i];
@@ -49,7 +52,7 @@ void Reporter::Report(Diagnostic diagnostic) {
     labels.push_back({calls_.front().call, absl::StrCat("in this call of `", calls_.front().callee, "`")});
   }
   diagnostic.labels = std::move(labels);
-  if (diagnostic.labels.empty() && !context_.empty()) {
+  if ((diagnostic.labels.empty() || is_of_argument) && !context_.empty()) {
     diagnostic.message = absl::StrCat(context_, ": ", diagnostic.message);
   }
 

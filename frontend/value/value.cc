@@ -9,6 +9,15 @@
 #include "base/text/text.h"
 
 namespace cleave::frontend {
+namespace {
+
+// The elements of a tuple, the fields of a record.
+const std::vector<Value>& PartsOf(const Value& value) {
+  static const auto& kNone = *new std::vector<Value>();
+  return value.is_tuple() ? value.as_tuple() : value.is_record() ? value.as_record().fields : kNone;
+}
+
+}  // namespace
 
 std::string DescribeType(const Value& value, const ir::Graph& graph) {
   return Match(
@@ -18,6 +27,7 @@ std::string DescribeType(const Value& value, const ir::Graph& graph) {
       [](ir::DType) -> std::string { return "an element type"; },
       [&](TensorValue tensor) { return graph.op(tensor.op).type.ToString(); },
       [](const TupleValue& tuple) { return absl::StrCat("a tuple of ", tuple.elements.size()); },
+      [](const RecordValue& record) { return absl::StrCat("a record `", record.name(), "`"); },
       [](const GroupValue&) -> std::string { return "a group of ranks"; },
       [&](const PerRankValue& per_rank) {
         return absl::StrCat(DescribeType(per_rank.ranks.front(), graph), " that differs between ranks");
@@ -47,6 +57,13 @@ std::string ValueText(const Value& value, const ir::Graph& graph) {
                                             absl::StrAppend(out, ValueText(element, graph));
                                           }),
                             ")");
+      },
+      [&](const RecordValue& record) {
+        std::vector<std::string> fields;
+        for (size_t i = 0; i < record.fields.size(); ++i) {
+          fields.push_back(absl::StrCat(record.type->fields[i].name.text, " = ", ValueText(record.fields[i], graph)));
+        }
+        return absl::StrCat(record.name(), "(", absl::StrJoin(fields, ", "), ")");
       },
       [&](const GroupValue& group) { return absl::StrCat("group(", ir::GroupText(graph.rank_axes, group.axes), ")"); },
       [&](const PerRankValue& per_rank) { return FirstDifference(Value{per_rank}, graph); },
@@ -100,8 +117,16 @@ std::optional<std::vector<std::string>> StringsOf(const Value& value) {
 }
 
 bool DiffersBetweenRanks(const Value& value) {
-  if (value.is_per_rank()) return true;
-  return value.is_tuple() && std::any_of(value.as_tuple().begin(), value.as_tuple().end(), DiffersBetweenRanks);
+  return value.is_per_rank() || std::any_of(PartsOf(value).begin(), PartsOf(value).end(), DiffersBetweenRanks);
+}
+
+bool HasTensor(const Value& value) {
+  return value.is_tensor() || std::any_of(PartsOf(value).begin(), PartsOf(value).end(), HasTensor);
+}
+
+bool IsScalarName(const std::string& name) {
+  return name == "int" || name == "float" || name == "bool" || name == "string" || name == kTupleType ||
+         name == kInitializerType || name == kLayerType;
 }
 
 std::string FirstDifference(const Value& value, const ir::Graph& graph) {
@@ -139,12 +164,14 @@ std::optional<std::vector<int64_t>> ToInts(const Value& value) {
   return numbers;
 }
 
-bool SameKind(const Value& a, const Value& b) { return OnRank(a, 0).kind.index() == OnRank(b, 0).kind.index(); }
+bool SameKind(const Value& a, const Value& b) {
+  if (a.is_record() && b.is_record()) return a.as_record().type == b.as_record().type;
+  return OnRank(a, 0).kind.index() == OnRank(b, 0).kind.index();
+}
 
 int64_t ElementCount(const Value& value) {
-  if (!value.is_tuple()) return 0;
   int64_t count = 0;
-  for (const Value& element : value.as_tuple()) count += 1 + ElementCount(element);
+  for (const Value& part : PartsOf(value)) count += 1 + ElementCount(part);
   return count;
 }
 

@@ -1,5 +1,5 @@
 // The value that an expression of the language has while a model is expanded: a static number, a text, a tensor of the
-// graph, a function or a layer; in a manual model also a group of ranks, and a static value that differs between ranks;
+// graph, a record, a function or a layer; in a manual model also a group of ranks, and a static value that differs between ranks;
 // in an optimizer also a number that the training step decides.
 #ifndef CLEAVE_FRONTEND_VALUE_VALUE_H_
 #define CLEAVE_FRONTEND_VALUE_VALUE_H_
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "dsl/syntax/syntax.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/manual/manual.h"
 #include "ir/graph/scalar/scalar.h"
@@ -36,6 +37,16 @@ struct TupleValue {
   std::vector<Value> elements;
 
   bool operator==(const TupleValue&) const;
+};
+
+// `Config(width = 256)`: nothing in it is a tensor.
+struct RecordValue {
+  const dsl::syntax::Record* type = nullptr;
+  std::vector<Value> fields;  // In the order of the declaration.
+  std::vector<bool> given;    // Of each field whether it was given; else it follows its default.
+
+  const std::string& name() const { return type->name.text; }
+  bool operator==(const RecordValue&) const;
 };
 
 // `group("dp", "tp")`: the ranks that differ on these axes of the mesh.
@@ -84,7 +95,7 @@ struct FunctionValue {
 };
 
 struct Value {
-  std::variant<Poison, int64_t, double, bool, std::string, ir::DType, TensorValue, TupleValue, GroupValue, PerRankValue,
+  std::variant<Poison, int64_t, double, bool, std::string, ir::DType, TensorValue, TupleValue, RecordValue, GroupValue, PerRankValue,
                StepValue, InitializerValue, FunctionValue>
       kind;
 
@@ -94,6 +105,7 @@ struct Value {
   bool is_number() const { return is_int() || is_float(); }
   bool is_tensor() const { return std::holds_alternative<TensorValue>(kind); }
   bool is_tuple() const { return std::holds_alternative<TupleValue>(kind); }
+  bool is_record() const { return std::holds_alternative<RecordValue>(kind); }
   bool is_per_rank() const { return std::holds_alternative<PerRankValue>(kind); }
   bool is_initializer() const { return std::holds_alternative<InitializerValue>(kind); }
   bool is_function() const { return std::holds_alternative<FunctionValue>(kind); }
@@ -104,6 +116,7 @@ struct Value {
   double as_number() const { return is_int() ? static_cast<double>(as_int()) : std::get<double>(kind); }
   ir::OpId as_tensor() const { return std::get<TensorValue>(kind).op; }
   const std::vector<Value>& as_tuple() const { return std::get<TupleValue>(kind).elements; }
+  const RecordValue& as_record() const { return std::get<RecordValue>(kind); }
   const std::vector<Value>& as_per_rank() const { return std::get<PerRankValue>(kind).ranks; }
   const InitializerValue& as_initializer() const { return std::get<InitializerValue>(kind); }
   const FunctionValue& as_function() const { return std::get<FunctionValue>(kind); }
@@ -113,6 +126,9 @@ struct Value {
 };
 
 inline bool TupleValue::operator==(const TupleValue& other) const { return elements == other.elements; }
+inline bool RecordValue::operator==(const RecordValue& other) const {
+  return type == other.type && fields == other.fields;
+}
 inline bool PerRankValue::operator==(const PerRankValue& other) const { return ranks == other.ranks; }
 
 // One value per rank; if all ranks agree, that value itself. Ints among floats become floats. nullopt if the kinds
@@ -130,6 +146,15 @@ bool DiffersBetweenRanks(const Value& value);
 
 // "8 on rank 0, 7 on rank 1": the first rank, and the first that has something else. REQUIRES: value.is_per_rank().
 std::string FirstDifference(const Value& value, const ir::Graph& graph);
+
+// The types of static values that are no records: `int`, `float`, `bool`, `string`, and these.
+inline constexpr char kTupleType[] = "tuple";              // Of static values.
+inline constexpr char kInitializerType[] = "initializer";  // How a parameter gets its first values.
+inline constexpr char kLayerType[] = "layer";              // A layer, or a function or op by its name.
+bool IsScalarName(const std::string& name);
+
+// Whether it is a tensor, or one is in it.
+bool HasTensor(const Value& value);
 
 // The element type that a model may name, `f32` or `i32`. The others are made by the compiler.
 std::optional<ir::DType> ElementTypeNamed(absl::string_view name);
@@ -149,7 +174,7 @@ std::string DescribeType(const Value& value, const ir::Graph& graph);
 // A static value as it is written: "3", "0.5", "true", "\"text\""; a tensor's type.
 std::string ValueText(const Value& value, const ir::Graph& graph);
 
-// The values that a tuple is made of, those of tuples in it among them; 0 for any other value.
+// The values that a tuple or a record is made of, those of what is in it among them; 0 for any other value.
 int64_t ElementCount(const Value& value);
 
 }  // namespace cleave::frontend

@@ -17,6 +17,7 @@
 #include "frontend/evaluate/frame/frame.h"
 #include "frontend/evaluate/ops/op_writer.h"
 #include "frontend/evaluate/statics/demands.h"
+#include "frontend/functions/functions.h"
 #include "frontend/report/report.h"
 #include "frontend/value/value.h"
 
@@ -38,6 +39,7 @@ struct Context {
   OpWriter& ops;
   Reporter& reporter;
   Demands& demands;
+  const FunctionTable& functions;
 
   const ir::Graph& graph() const { return ops.graph(); }
   Value Evaluate(const dsl::syntax::Expression& expression, Frame& frame) const {

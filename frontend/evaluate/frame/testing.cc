@@ -23,9 +23,11 @@ std::string LetText(const std::string& expression) { return absl::StrCat("model 
 
 TestBench::TestBench(const std::string& text, std::vector<ir::RankAxis> ranks)
     : file_(ParseText(text, sources_, diagnostics_)),
+      prelude_(ParseText("", sources_, diagnostics_)),
       reporter(sources_, diagnostics_),
       ops(reporter),
-      context{*this, ops, reporter, demands} {
+      functions_(file_, {}, prelude_, reporter),
+      context{*this, ops, reporter, demands, functions_} {
   ops.builder().mutable_graph().rank_axes = std::move(ranks);
 }
 

@@ -54,12 +54,18 @@ class TestBench : private Interpreter {
   SourceSet sources_;
   Diagnostics diagnostics_;
   dsl::syntax::File file_;
+  dsl::syntax::File prelude_;  // Nothing.
   int defined_ = 0;
 
  public:
   Reporter reporter;
   OpWriter ops;
   Demands demands;
+
+ private:
+  FunctionTable functions_;
+
+ public:
   Context context;
   Frame frame;
 };

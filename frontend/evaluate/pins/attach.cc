@@ -13,11 +13,6 @@ bool IsRegion(const dsl::syntax::Attribute& attribute) { return attribute.name.t
 
 bool IsSource(const ir::Op& op) { return ir::DefinitionOf(op).op_class == ir::OpClass::kSource; }
 
-bool HasTensor(const Value& value) {
-  if (!value.is_tuple()) return value.is_tensor();
-  return std::any_of(value.as_tuple().begin(), value.as_tuple().end(), HasTensor);
-}
-
 // For an op without inputs the only tensor is its own: `#[shard((4, 1))] param …`.
 ir::ShardPin OfTensor(const ir::ShardPin& pin) {
   if (pin.in.size() != 1 || pin.out) return pin;

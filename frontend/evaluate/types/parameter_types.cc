@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/text/text.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/evaluate/statics/per_rank.h"
 #include "frontend/evaluate/types/initializer_values.h"
@@ -104,9 +105,9 @@ bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, co
                        Frame& callee, const Context& context) {
   if (value.is_poison()) return false;
   const std::string& element = parameter.type.element.text;
-  const std::string of = callee.function == nullptr
-                             ? absl::StrCat("argument `", parameter.name.text, "`")
-                             : absl::StrCat("argument `", parameter.name.text, "` of `", callee.function->name(), "`");
+  const absl::string_view what = callee.function != nullptr && callee.function->record != nullptr ? "field" : "argument";
+  const std::string of = absl::StrCat(what, " `", parameter.name.text, "`",
+                                      callee.function ? absl::StrCat(" of `", callee.function->name(), "`") : "");
   const auto mismatch = [&](std::string label) {
     Diagnostic error = Error(Code::kE0204, absl::StrCat(of, " is `", TypeText(parameter.type), "`"))
                            .At(expression.span, std::move(label))
@@ -126,14 +127,22 @@ bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, co
     if (element == "float") value = ToFloat(value);
     return true;
   }
+  if (const Function* const record = RecordNamed(parameter.type, callee, context)) {
+    if (value.is_record() && value.as_record().type == record->record) return true;
+    context.reporter.Report(mismatch(absl::StrCat("this is ", DescribeType(value, context.graph()))));
+    return false;
+  }
   const std::optional<ir::DType> dtype = ElementTypeNamed(element);
   if (!dtype || !parameter.type.dimensions) {
     // It is reported as a wrong type, whatever the argument is.
     if (dtype) return EvaluateTensorType(parameter.type, callee, context).has_value();
-    context.reporter.Report(
+    Diagnostic error =
         Error(Code::kE0201, absl::StrCat("unknown type `", element, "`"))
-            .At(parameter.type.element.span,
-                "expected `int`, `float`, `bool`, `string`, `initializer`, `layer`, `f32[…]` or `i32[…]`"));
+            .At(parameter.type.element.span, "expected `int`, `float`, `bool`, `string`, `tuple`, `initializer`, "
+                                             "`layer`, a record, `f32[…]` or `i32[…]`");
+    if (const auto nearest = NearestName(element, context.functions.RecordNames(callee.function)))
+      error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    context.reporter.Report(std::move(error));
     return false;
   }
   if (!value.is_tensor()) {
@@ -157,6 +166,7 @@ bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, co
 Signature SignatureOf(const Function& function) {
   const std::string& name = function.name();
   Signature signature = SignatureOf(*function.syntax);
+  if (function.record != nullptr) signature.what = "field";
   if (const ir::OpDefinition* op = ir::FindOp(name); op != nullptr && op->callable && function.of_prelude) {
     signature.note = absl::StrCat("the op `", SignatureOf(*op).ToString(),
                                   "` is meant only inside a function of that name: write `fn ", name, "(…)` around it");

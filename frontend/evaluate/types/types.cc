@@ -47,9 +47,8 @@ std::optional<ir::Shape> EvaluateShape(const dsl::syntax::Type& type, Frame& fra
 
 }  // namespace
 
-bool IsScalarName(const std::string& name) {
-  return name == "int" || name == "float" || name == "bool" || name == "string" || name == kInitializerType ||
-         name == kLayerType;
+const Function* RecordNamed(const dsl::syntax::Type& type, const Frame& frame, const Context& context) {
+  return type.dimensions ? nullptr : context.functions.FindRecord(type.element.text, frame.function);
 }
 
 bool HasScalarType(const std::string& name, const Value& value) {
@@ -59,6 +58,7 @@ bool HasScalarType(const std::string& name, const Value& value) {
   if (name == "bool") {
     return std::holds_alternative<bool>(first.kind) || (first.is_of_step() && first.as_of_step().is_condition);
   }
+  if (name == kTupleType) return first.is_tuple() && !HasTensor(first);
   if (name == kInitializerType) return first.is_initializer();
   if (name == kLayerType) return first.is_function();
   return std::holds_alternative<std::string>(first.kind);
@@ -110,6 +110,13 @@ bool CheckType(const dsl::syntax::Type& type, Value& value, Span place, const st
       if (element == "float") value = ToFloat(value);
       return true;
     }
+    context.reporter.Report(
+        Error(Code::kE0204, absl::StrCat(what, " is declared `", element, "`"))
+            .At(assigned.value_or(place), absl::StrCat("the value is ", DescribeType(value, context.graph()))));
+    return false;
+  }
+  if (const Function* const record = RecordNamed(type, frame, context)) {
+    if (value.is_record() && value.as_record().type == record->record) return true;
     context.reporter.Report(
         Error(Code::kE0204, absl::StrCat(what, " is declared `", element, "`"))
             .At(assigned.value_or(place), absl::StrCat("the value is ", DescribeType(value, context.graph()))));

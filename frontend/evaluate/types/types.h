@@ -8,6 +8,7 @@
 
 #include "dsl/syntax/syntax.h"
 #include "frontend/evaluate/frame/context.h"
+#include "frontend/functions/functions.h"
 #include "frontend/report/report.h"
 #include "frontend/value/value.h"
 #include "ir/tensor/types/types.h"
@@ -25,14 +26,8 @@ bool CheckElementCount(const ir::TensorType& type, Span span, Reporter& reporter
 bool CheckType(const dsl::syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame,
                const Context& context, std::optional<Span> assigned = std::nullopt);
 
-// The type of an argument that says how a parameter gets its first values.
-inline constexpr char kInitializerType[] = "initializer";
-
-// The type of an argument that is a layer, or a function or op by its name.
-inline constexpr char kLayerType[] = "layer";
-
-// Whether a type of this name is that of a static value; `f32[..n, k]` and the like are those of tensors.
-bool IsScalarName(const std::string& name);
+// The record that a type names in the text of `frame`; null for any other type.
+const Function* RecordNamed(const dsl::syntax::Type& type, const Frame& frame, const Context& context);
 
 // Whether `value` is one of that type, on all ranks. REQUIRES: IsScalarName(name).
 bool HasScalarType(const std::string& name, const Value& value);

@@ -55,7 +55,7 @@ std::optional<std::vector<MappedArgument>> MappedArguments(const CallSite& site,
     const dsl::syntax::Expression* axis = tuple == nullptr ? axes : &*tuple->elements[i].value;
     if (axis != nullptr && std::holds_alternative<dsl::syntax::Wildcard>(axis->kind)) continue;
     const Value& value = values[&argument];
-    const bool is_static = !value.is_tensor() && !value.is_tuple();
+    const bool is_static = !HasTensor(value);
     if (is_static && tuple == nullptr) continue;  // It is the same for all elements.
     const std::optional<size_t> dimension = MappedDimension(argument, axis, value, site.frame, context);
     if (dimension) mapped.push_back({.argument = &argument, .axis = *dimension});
