@@ -21,6 +21,7 @@ constexpr Form kForms[] = {
     {ir::OpKind::kMae, "mae_of_elements"},
     {ir::OpKind::kHuber, "huber_of_elements"},
     {ir::OpKind::kBceWithLogits, "bce_of_elements"},
+    {ir::OpKind::kPad, "pad_with"},
 };
 
 bool OpTakes(const ir::OpDefinition& op, const std::string& name) {

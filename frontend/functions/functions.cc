@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/match/match.h"
 #include "frontend/functions/calls.h"
@@ -81,8 +82,8 @@ FunctionTable::Definitions FunctionTable::Collect(const dsl::syntax::File& file,
       definitions[name.text] = op;
       continue;
     }
-    Function& added = functions_.emplace_back(
-        Function{.syntax = function, .attributes = &item.attributes, .record = record});
+    Function& added =
+        functions_.emplace_back(Function{.syntax = function, .attributes = &item.attributes, .record = record});
     if (record != nullptr) makers_[record] = &added;
     definitions[name.text] = &added;
     std::map<std::string, Span> parameters;
@@ -135,6 +136,13 @@ Callee FunctionTable::Find(const std::string& name, const Function* inside) cons
         [](const dsl::syntax::OpDefinition* own) { return Callee(own); });
   }
   if (op != nullptr) return op;
+  // What a function of the prelude hides.
+  constexpr absl::string_view kOp = "_op";
+  if (absl::EndsWith(name, kOp)) {
+    const std::string hidden = name.substr(0, name.size() - kOp.size());
+    op = ir::FindOp(hidden);
+    if (op != nullptr && op->callable && InPrelude(hidden) != nullptr) return op;
+  }
   return std::monostate();
 }
 

@@ -46,7 +46,8 @@ class FunctionTable {
 
   // What `name` means inside `inside` (null: in the model): a function or op of its file or of a file that this one
   // imports, then a function of the prelude, then an op of the table. But a function sees the op of its own name, so
-  // that it can wrap it.
+  // that it can wrap it, and
+  // `conv2d_op` is the op that the function `conv2d` of the prelude hides.
   Callee Find(const std::string& name, const Function* inside) const;
 
   // The record that a type of this name means inside `inside`; null for none.

@@ -105,7 +105,8 @@ bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, co
                        Frame& callee, const Context& context) {
   if (value.is_poison()) return false;
   const std::string& element = parameter.type.element.text;
-  const absl::string_view what = callee.function != nullptr && callee.function->record != nullptr ? "field" : "argument";
+  const absl::string_view what =
+      callee.function != nullptr && callee.function->record != nullptr ? "field" : "argument";
   const std::string of = absl::StrCat(what, " `", parameter.name.text, "`",
                                       callee.function ? absl::StrCat(" of `", callee.function->name(), "`") : "");
   const auto mismatch = [&](std::string label) {
@@ -136,10 +137,10 @@ bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, co
   if (!dtype || !parameter.type.dimensions) {
     // It is reported as a wrong type, whatever the argument is.
     if (dtype) return EvaluateTensorType(parameter.type, callee, context).has_value();
-    Diagnostic error =
-        Error(Code::kE0201, absl::StrCat("unknown type `", element, "`"))
-            .At(parameter.type.element.span, "expected `int`, `float`, `bool`, `string`, `tuple`, `initializer`, "
-                                             "`layer`, a record, `f32[…]` or `i32[…]`");
+    Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown type `", element, "`"))
+                           .At(parameter.type.element.span,
+                               "expected `int`, `float`, `bool`, `string`, `tuple`, `initializer`, "
+                               "`layer`, a record, `f32[…]` or `i32[…]`");
     if (const auto nearest = NearestName(element, context.functions.RecordNames(callee.function)))
       error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
     context.reporter.Report(std::move(error));
@@ -168,8 +169,7 @@ Signature SignatureOf(const Function& function) {
   Signature signature = SignatureOf(*function.syntax);
   if (function.record != nullptr) signature.what = "field";
   if (const ir::OpDefinition* op = ir::FindOp(name); op != nullptr && op->callable && function.of_prelude) {
-    signature.note = absl::StrCat("the op `", SignatureOf(*op).ToString(),
-                                  "` is meant only inside a function of that name: write `fn ", name, "(…)` around it");
+    signature.note = absl::StrCat("the op `", SignatureOf(*op).ToString(), "` is called as `", name, "_op(…)`");
   }
   return signature;
 }
