@@ -14,7 +14,7 @@ constexpr char kRecords[] =
     "}\n"
     "record Heads { left: layer = layer own(); right: layer = layer own(); }\n"
     "record Mixed { all: tuple; }\n"
-    "record Asks { give: string; }\n"
+    "record Starts { init: initializer = ones(); end: int = 3; }\n"
     "record Bad { x: f32[3]; y: floot; }\n"
     "record Self { other: Back; }\n"
     "record Back { all: tuple = (); self: Self; }\n"
@@ -27,6 +27,7 @@ constexpr char kUsesOfRecords[] =
     "fn own(x: f32[n, k]) -> f32[n, k] { param w: f32[k] = ones(); return x * w; }\n"
     "fn apply(x: f32[..n], sizes: Sizes) -> f32[..n] { return sizes.act(x); }\n"
     "fn wider(sizes: Sizes) -> Sizes { return sizes with (width = 2 * sizes.width); }\n"
+    "fn started(x: f32[n, k], from: Starts) -> f32[n, k] { param w: f32[k] = from.init; return x * w; }\n"
     "fn count(all: tuple) -> int { let mut sum = 0; for n in all { sum = sum + n; } return sum; }\n";
 
 // The first `lines` of the records, and all functions.
@@ -72,6 +73,7 @@ TEST(RecordsTest, FunctionsAndLayersAreFields) {
   CheckRecordBody("let h = Heads(); let y = h.right(h.left(h.left(x))); print(y);",
                   "h.own_0.w(): f32[6]\ny.mul(x, h.own_0.w): f32[8, 6]\ny.mul_1(y.mul, h.own_0.w): f32[8, 6]\n"
                   "h.own_1.w(): f32[6]\ny.mul_2(y.mul_1, h.own_1.w): f32[8, 6]\nprint y.mul_2");
+  CheckRecordBody("let y = started(x, Starts()); print(y);", "y.w(): f32[6]\ny.mul(x, y.w): f32[8, 6]\nprint y.mul");
   CheckRecordBody("let y = count((1, 2)) * x; print(y);", "y.scale(x): f32[8, 6]\nprint y.scale");
 }
 

@@ -54,6 +54,10 @@ Value EvaluateInitializer(const dsl::syntax::Expression& expression, Frame& fram
       return binding->value;
     }
   }
+  if (std::holds_alternative<dsl::syntax::Field>(expression.kind)) {
+    Value value = context.Evaluate(expression, frame);
+    if (value.is_initializer() || value.is_poison()) return value;
+  }
   const std::optional<Signature> signature = name ? InitializerSignature(name->text) : std::nullopt;
   if (!signature || call == nullptr) {
     ReportNoInitializer(expression, call, name, signature.has_value(), context.reporter);
