@@ -52,9 +52,9 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
       named_seen = true;
       index = static_cast<size_t>(std::find(names.begin(), names.end(), argument.name->text) - names.begin());
       if (index == names.size()) {
-        Diagnostic error =
-            Error(Code::kE0203, absl::StrCat("`", signature.callee, "` has no ", signature.what, " `", argument.name->text, "`"))
-                .At(argument.name->span, absl::StrCat("no such ", signature.what));
+        Diagnostic error = Error(Code::kE0203, absl::StrCat("`", signature.callee, "` has no ", signature.what, " `",
+                                                            argument.name->text, "`"))
+                               .At(argument.name->span, absl::StrCat("no such ", signature.what));
         const auto renamed = std::find_if(formals.begin(), formals.end(), [&](const FormalArgument& formal) {
           return formal.former_name == argument.name->text;
         });
@@ -69,7 +69,8 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
       }
     } else if (named_seen) {
       ReportWithSignature(signature,
-                          Error(Code::kE0203, absl::StrCat(signature.what == "argument" ? "an argument" : "a field", " by position after one by name"))
+                          Error(Code::kE0203, absl::StrCat(signature.what == "argument" ? "an argument" : "a field",
+                                                           " by position after one by name"))
                               .At(argument.span, absl::StrCat(signature.what, "s by position come first")),
                           reporter);
       ok = false;
@@ -78,23 +79,23 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
       ++position;
       if (index >= formals.size()) continue;  // It is counted below, or taken by the last argument.
       if (!formals[index].by_name.empty()) {
-        ReportWithSignature(
-            signature,
-            Error(Code::kE0203, absl::StrCat(signature.what, " `", names[index], "` of `", signature.callee, "` by position"))
-                .At(argument.span, "is given by name only")
-                .Help(formals[index].by_name),
-            reporter);
+        ReportWithSignature(signature,
+                            Error(Code::kE0203, absl::StrCat(signature.what, " `", names[index], "` of `",
+                                                             signature.callee, "` by position"))
+                                .At(argument.span, "is given by name only")
+                                .Help(formals[index].by_name),
+                            reporter);
         ok = false;
         continue;
       }
     }
     if (matched[index] != nullptr) {
-      ReportWithSignature(
-          signature,
-          Error(Code::kE0203, absl::StrCat(signature.what, " `", names[index], "` of `", signature.callee, "` is given twice"))
-              .At(argument.span, "given again here")
-              .At(matched[index]->span, "first given here"),
-          reporter);
+      ReportWithSignature(signature,
+                          Error(Code::kE0203, absl::StrCat(signature.what, " `", names[index], "` of `",
+                                                           signature.callee, "` is given twice"))
+                              .At(argument.span, "given again here")
+                              .At(matched[index]->span, "first given here"),
+                          reporter);
       ok = false;
       continue;
     }

@@ -1,6 +1,6 @@
 // The value that an expression of the language has while a model is expanded: a static number, a text, a tensor of the
-// graph, a record, a function or a layer; in a manual model also a group of ranks, and a static value that differs between ranks;
-// in an optimizer also a number that the training step decides.
+// graph, a record, a function or a layer; in a manual model also a group of ranks, and a static value that differs
+// between ranks; in an optimizer also a number that the training step decides.
 #ifndef CLEAVE_FRONTEND_VALUE_VALUE_H_
 #define CLEAVE_FRONTEND_VALUE_VALUE_H_
 
@@ -95,8 +95,8 @@ struct FunctionValue {
 };
 
 struct Value {
-  std::variant<Poison, int64_t, double, bool, std::string, ir::DType, TensorValue, TupleValue, RecordValue, GroupValue, PerRankValue,
-               StepValue, InitializerValue, FunctionValue>
+  std::variant<Poison, int64_t, double, bool, std::string, ir::DType, TensorValue, TupleValue, RecordValue, GroupValue,
+               PerRankValue, StepValue, InitializerValue, FunctionValue>
       kind;
 
   bool is_poison() const { return std::holds_alternative<Poison>(kind); }
