@@ -15,6 +15,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = json.load(open(HERE + "/sizes.json"))
+FIELDS = {"llama": {"width", "heads", "groups", "hidden", "depth"}}  # Of the record `sizes`.
 MODELS = {  # The example, and its data of made up samples.
     "resnet": ("resnet/resnet.model", "digits(train = 256, test = 16)"),
     "gpt": ("tiny_gpt/tiny_gpt.model", "synthetic(train = 64, test = 8)"),
@@ -31,7 +32,7 @@ class Program:
         model, data = MODELS[name]
         self.folder, self.ranks, self.threads = folder, ranks, threads
         command = [compiler, f"{examples}/{model}", "--devices", str(ranks), "--launch", "local", "--out", folder, "--quiet"]
-        for setting in [f"{key}={value}" for key, value in SIZES[name].items()] + [f"data={data}", f"precision={precision}", "steps=100000"]:
+        for setting in [f"{'sizes.' if key in FIELDS.get(name, ()) else ''}{key}={value}" for key, value in SIZES[name].items()] + [f"data={data}", f"precision={precision}", "steps=100000"]:
             command += ["--set", setting]
         subprocess.run(command, check=True)
         subprocess.run(["make", "-s", "-C", folder, "COMM=local"], check=True, stdout=subprocess.DEVNULL)
