@@ -35,34 +35,33 @@ void FillZeros(T* values, int64_t count) {
   std::fill(values, values + count, T(0.0f));
 }
 
-dnnl_memory_desc_t Strided(dnnl_data_type_t type, const std::vector<int64_t>& sizes,
-                           const std::vector<int64_t>& strides) {
-  dnnl_memory_desc_t description;
-  Check(dnnl_memory_desc_init_by_strides(&description, static_cast<int>(sizes.size()), sizes.data(), type,
-                                         strides.data()),
-        "describing a tensor");
-  return description;
+// A tensor as the caller has it.
+struct Tensor {
+  dnnl_data_type_t type;
+  std::vector<int64_t> sizes;
+  OwnedLayout layout;
+};
+
+Tensor Strided(dnnl_data_type_t type, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
+  return {type, sizes,
+          MakeLayout("describing a tensor", kLayoutByStrides, static_cast<int>(sizes.size()), sizes.data(), type,
+                     strides.data())};
 }
 
 // A box of images: the first rows and columns of all that they have. The images lie row-major or in blocks of channels.
-dnnl_memory_desc_t Box(dnnl_data_type_t type, const std::vector<int64_t>& images, int64_t rows, int64_t columns,
-                       bool in_blocks) {
+Tensor Box(dnnl_data_type_t type, const std::vector<int64_t>& images, int64_t rows, int64_t columns, bool in_blocks) {
   static_assert(kBlockChannels == 16);
-  dnnl_memory_desc_t whole, box;
   const std::vector<int64_t> sizes = {images[0], images[1], rows, columns};
   const dnnl_dims_t begin = {};
-  Check(dnnl_memory_desc_init_by_tag(&whole, 4, images.data(), type, in_blocks ? dnnl_nChw16c : dnnl_nchw),
-        "describing images");
-  Check(dnnl_memory_desc_init_submemory(&box, &whole, sizes.data(), begin), "describing a part of images");
-  return box;
+  const OwnedLayout whole =
+      MakeLayout("describing images", kLayoutByTag, 4, images.data(), type, in_blocks ? dnnl_nChw16c : dnnl_nchw);
+  return {type, sizes, MakeLayout("describing a part of images", kLayoutOfPart, whole.get(), sizes.data(), begin)};
 }
 
 // The same sizes in whatever layout is fastest.
-dnnl_memory_desc_t AnyLayout(const dnnl_memory_desc_t& plain, dnnl_data_type_t type) {
-  dnnl_memory_desc_t description;
-  Check(dnnl_memory_desc_init_by_tag(&description, plain.ndims, plain.dims, type, dnnl_format_tag_any),
-        "describing a tensor");
-  return description;
+OwnedLayout AnyLayout(const Tensor& tensor, dnnl_data_type_t type) {
+  return MakeLayout("describing a tensor", kLayoutByTag, static_cast<int>(tensor.sizes.size()), tensor.sizes.data(),
+                    type, dnnl_format_tag_any);
 }
 
 // What oneDNN is shown of a dimension: what the kernel looks at, with elements behind that no place looks at because
@@ -73,13 +72,13 @@ Side Shown(const Sliding& sliding) {
   return side;
 }
 
-struct TensorDescriptions {
-  dnnl_memory_desc_t x;  // The box of the images that oneDNN sees.
-  dnnl_memory_desc_t filter;
-  dnnl_memory_desc_t y;
+struct Tensors {
+  Tensor x;  // The box of the images that oneDNN sees.
+  Tensor filter;
+  Tensor y;
 };
 
-TensorDescriptions DescribeTensors(Direction direction, const Types& types, const ConvolutionShape& shape) {
+Tensors DescribeTensors(Direction direction, const Types& types, const ConvolutionShape& shape) {
   const auto type = [&](Direction makes_it) { return direction == makes_it ? types.result : types.factors; };
   const int64_t taps = shape.rows.kernel * shape.columns.kernel;
   const int64_t groups = shape.sizes.channels / shape.sizes.filter_channels;
@@ -102,14 +101,11 @@ TensorDescriptions DescribeTensors(Direction direction, const Types& types, cons
                    shape.blocks.y)};
 }
 
-dnnl_primitive_t MakeReorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
-  const dnnl_engine_t engine = TheEngine().engine;
-  dnnl_primitive_desc_t description;
-  Check(dnnl_reorder_primitive_desc_create(&description, &from, engine, &to, engine, nullptr), "choosing a reorder");
-  dnnl_primitive_t reorder;
-  Check(dnnl_primitive_create(&reorder, description), "preparing a reorder");
-  dnnl_primitive_desc_destroy(description);
-  return reorder;
+dnnl_primitive_t MakeReorder(const Layout* from, const Layout* to) {
+  const Kernel kernel = ChooseKernel("choosing a reorder", [&](dnnl_primitive_desc_t* chosen, dnnl_engine_t engine) {
+    return dnnl_reorder_primitive_desc_create(chosen, from, engine, to, engine, nullptr);
+  });
+  return MakePrimitive(kernel, "preparing a reorder");
 }
 
 // One of the three tensors: as the caller has it, and as the convolution wants it.
@@ -121,12 +117,11 @@ struct Operand {
   dnnl_primitive_t reorder = nullptr;  // From plain to inner, for a result from inner to plain; null: none.
   size_t inner_bytes = 0;
 
-  Operand(int argument_index, bool result, const dnnl_memory_desc_t& plain_layout,
-          const dnnl_memory_desc_t& inner_layout)
+  Operand(int argument_index, bool result, const Layout* plain_layout, const Layout* inner_layout)
       : argument(argument_index), is_result(result), plain(MakeMemory(plain_layout)), inner(plain) {
-    if (dnnl_memory_desc_equal(&plain_layout, &inner_layout) != 0) return;
+    if (dnnl_memory_desc_equal(plain_layout, inner_layout) != 0) return;
     inner = MakeMemory(inner_layout);
-    inner_bytes = dnnl_memory_desc_get_size(&inner_layout);
+    inner_bytes = dnnl_memory_desc_get_size(inner_layout);
     reorder = is_result ? MakeReorder(inner_layout, plain_layout) : MakeReorder(plain_layout, inner_layout);
   }
 
@@ -145,83 +140,62 @@ struct PreparedConvolution {
   std::vector<Operand> operands;         // x, filter, y.
 };
 
-// The parameters of a convolution beside its tensors.
-struct Steps {
-  dnnl_dims_t strides;
-  dnnl_dims_t gaps;
-  dnnl_dims_t before;
-  dnnl_dims_t behind;
-
-  explicit Steps(const ConvolutionShape& shape)
-      : strides{shape.rows.stride, shape.columns.stride},
-        gaps{shape.rows.dilation - 1, shape.columns.dilation - 1},
-        before{Shown(shape.rows).padding_before, Shown(shape.columns).padding_before},
-        behind{Shown(shape.rows).padding_behind, Shown(shape.columns).padding_behind} {}
-};
-
-constexpr dnnl_alg_kind_t kAlgorithm = dnnl_convolution_direct;
-
-// Null where oneDNN has no kernel for these types on this processor.
-dnnl_primitive_desc_t ChooseForward(const Steps& steps, const dnnl_memory_desc_t& x, const dnnl_memory_desc_t& filter,
-                                    const dnnl_memory_desc_t& y) {
-  dnnl_convolution_desc_t operation;
-  Check(dnnl_dilated_convolution_forward_desc_init(&operation, dnnl_forward_training, kAlgorithm, &x, &filter, nullptr,
-                                                   &y, steps.strides, steps.gaps, steps.before, steps.behind),
-        "describing a convolution");
-  return ChooseKernel(&operation, nullptr, "choosing a convolution");
+ConvolutionSteps StepsOf(const ConvolutionShape& shape) {
+  const Side rows = Shown(shape.rows), columns = Shown(shape.columns);
+  return {.strides = {shape.rows.stride, shape.columns.stride},
+          .gaps = {shape.rows.dilation - 1, shape.columns.dilation - 1},
+          .before = {rows.padding_before, columns.padding_before},
+          .behind = {rows.padding_behind, columns.padding_behind}};
 }
 
-// The same for any direction.
-dnnl_primitive_desc_t Choose(Direction direction, const Types& types, const ConvolutionShape& shape,
-                             const TensorDescriptions& plain) {
-  const Steps steps(shape);
-  const dnnl_memory_desc_t x = AnyLayout(plain.x, plain.x.data_type);
-  const dnnl_memory_desc_t filter = AnyLayout(plain.filter, plain.filter.data_type);
-  const dnnl_memory_desc_t y = AnyLayout(plain.y, plain.y.data_type);
-  if (direction == Direction::kForward) return ChooseForward(steps, x, filter, y);
-  dnnl_convolution_desc_t operation;
-  const dnnl_status_t status =
-      direction == Direction::kGradientInput
-          ? dnnl_dilated_convolution_backward_data_desc_init(&operation, kAlgorithm, &x, &filter, &y, steps.strides,
-                                                             steps.gaps, steps.before, steps.behind)
-          : dnnl_dilated_convolution_backward_weights_desc_init(&operation, kAlgorithm, &x, &filter, nullptr, &y,
-                                                                steps.strides, steps.gaps, steps.before, steps.behind);
-  // oneDNN 2 knows no gradients of f16, and refuses to describe them.
-  if (status != dnnl_success && types.factors == dnnl_f16) return nullptr;
-  Check(status, "describing a convolution's gradient");
-  // A gradient is chosen with the forward convolution as a hint.
-  const dnnl_primitive_desc_t forward =
-      ChooseForward(steps, AnyLayout(plain.x, types.factors), AnyLayout(plain.filter, types.factors),
-                    AnyLayout(plain.y, types.factors));
+// The tensors in any layouts: of their own types, or all of one.
+struct AnyLayouts {
+  OwnedLayout x, filter, y;
+
+  explicit AnyLayouts(const Tensors& of)
+      : x(AnyLayout(of.x, of.x.type)), filter(AnyLayout(of.filter, of.filter.type)), y(AnyLayout(of.y, of.y.type)) {}
+  AnyLayouts(const Tensors& of, dnnl_data_type_t type)
+      : x(AnyLayout(of.x, type)), filter(AnyLayout(of.filter, type)), y(AnyLayout(of.y, type)) {}
+
+  ConvolutionLayouts pointers() const { return {x.get(), filter.get(), y.get()}; }
+};
+
+Kernel ChooseForward(const ConvolutionSteps& steps, const AnyLayouts& layouts) {
+  return ChooseKernel("choosing a convolution", [&](dnnl_primitive_desc_t* chosen, dnnl_engine_t engine) {
+    return ChooseConvolution(chosen, engine, layouts.pointers(), steps);
+  });
+}
+
+// Null where oneDNN has no kernel for these types on this processor.
+Kernel Choose(Direction direction, const Types& types, const ConvolutionShape& shape, const Tensors& plain) {
+  const ConvolutionSteps steps = StepsOf(shape);
+  const AnyLayouts layouts(plain);
+  if (direction == Direction::kForward) return ChooseForward(steps, layouts);
+  const Kernel forward = ChooseForward(steps, AnyLayouts(plain, types.factors));
   if (forward == nullptr) return nullptr;
-  const dnnl_primitive_desc_t gradient = ChooseKernel(&operation, forward, "choosing a convolution's gradient");
-  Check(dnnl_primitive_desc_destroy(forward), "choosing a convolution's gradient");
-  return gradient;
+  const auto choose = direction == Direction::kGradientInput ? ChooseGradientInput : ChooseGradientFilter;
+  return ChooseKernel("choosing a convolution's gradient", [&](dnnl_primitive_desc_t* chosen, dnnl_engine_t engine) {
+    return choose(chosen, engine, layouts.pointers(), steps, forward.get());
+  });
 }
 
 PreparedConvolution PrepareConvolution(Direction direction, const Types& types, const ConvolutionShape& shape) {
-  const TensorDescriptions plain = DescribeTensors(direction, types, shape);
-  const dnnl_primitive_desc_t description = Choose(direction, types, shape, plain);
-  if (description == nullptr) return {direction, types, shape, nullptr, {}};
-  const auto layout = [&](int argument) {
-    return *dnnl_primitive_desc_query_md(description, dnnl_query_exec_arg_md, argument);
-  };
-  const auto operand = [&](int argument, Direction makes_it, const dnnl_memory_desc_t& plain_layout) {
-    return Operand(argument, direction == makes_it, plain_layout, layout(argument));
+  const Tensors plain = DescribeTensors(direction, types, shape);
+  const Kernel kernel = Choose(direction, types, shape, plain);
+  if (kernel == nullptr) return {direction, types, shape, nullptr, {}};
+  const auto operand = [&](int argument, Direction makes_it, const Tensor& tensor) {
+    return Operand(argument, direction == makes_it, tensor.layout.get(),
+                   dnnl_primitive_desc_query_md(kernel.get(), dnnl_query_exec_arg_md, argument));
   };
   const int x = direction == Direction::kGradientInput ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC;
   const int filter = direction == Direction::kGradientFilter ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS;
   const int y = direction == Direction::kForward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST;
-  PreparedConvolution prepared = {.direction = direction,
-                                  .types = types,
-                                  .shape = shape,
-                                  .primitive = nullptr,
-                                  .operands = {operand(x, Direction::kGradientInput, plain.x),
-                                               operand(filter, Direction::kGradientFilter, plain.filter),
-                                               operand(y, Direction::kForward, plain.y)}};
-  Check(dnnl_primitive_create(&prepared.primitive, description), "preparing a convolution");
-  dnnl_primitive_desc_destroy(description);
-  return prepared;
+  return {direction,
+          types,
+          shape,
+          MakePrimitive(kernel, "preparing a convolution"),
+          {operand(x, Direction::kGradientInput, plain.x), operand(filter, Direction::kGradientFilter, plain.filter),
+           operand(y, Direction::kForward, plain.y)}};
 }
 
 // The tensors of a convolution, or of some of its samples.

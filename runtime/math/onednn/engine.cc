@@ -23,24 +23,20 @@ const Engine& TheEngine() {
   return *of_thread;
 }
 
-dnnl_primitive_desc_t ChooseKernel(const_dnnl_op_desc_t operation, const_dnnl_primitive_desc_t hint, const char* what,
-                                   const_dnnl_primitive_attr_t attributes) {
-  dnnl_primitive_desc_t description = nullptr;
-  const dnnl_status_t status =
-      dnnl_primitive_desc_create(&description, operation, attributes, TheEngine().engine, hint);
-  if (status == dnnl_unimplemented) return nullptr;
-  Check(status, what);
-  return description;
+dnnl_primitive_t MakePrimitive(const Kernel& kernel, const char* what) {
+  dnnl_primitive_t primitive = nullptr;
+  Check(dnnl_primitive_create(&primitive, kernel.get()), what);
+  return primitive;
 }
 
-dnnl_memory_t MakeMemory(const dnnl_memory_desc_t& description) {
-  dnnl_memory_t memory;
-  Check(dnnl_memory_create(&memory, &description, TheEngine().engine, DNNL_MEMORY_NONE), "creating memory");
+dnnl_memory_t MakeMemory(const Layout* layout) {
+  dnnl_memory_t memory = nullptr;
+  Check(dnnl_memory_create(&memory, layout, TheEngine().engine, DNNL_MEMORY_NONE), "creating memory");
   return memory;
 }
 
 void SetPointer(dnnl_memory_t memory, const void* values) {
-  Check(dnnl_memory_set_data_handle_v2(memory, const_cast<void*>(values), TheEngine().stream), "setting a pointer");
+  Check(dnnl_memory_set_data_handle(memory, const_cast<void*>(values)), "setting a pointer");
 }
 
 void Execute(dnnl_primitive_t primitive, const std::vector<dnnl_exec_arg_t>& arguments, const char* what) {

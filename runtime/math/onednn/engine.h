@@ -2,12 +2,11 @@
 #ifndef CLEAVE_RUNTIME_MATH_ONEDNN_ENGINE_H_
 #define CLEAVE_RUNTIME_MATH_ONEDNN_ENGINE_H_
 
-#include <dnnl.h>
-
 #include <vector>
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/float16.h"
+#include "runtime/math/onednn/versions.h"
 
 namespace cleave::runtime {
 
@@ -31,13 +30,30 @@ inline constexpr dnnl_data_type_t kDnnlType<BFloat16> = dnnl_bf16;
 template <>
 inline constexpr dnnl_data_type_t kDnnlType<Float16> = dnnl_f16;
 
-// The operation on this processor; null where oneDNN has no kernels for these types on it: processors without AVX-512
-// compute in f32 only, and none in f16 before oneDNN 3. `hint`: the forward operation of a gradient.
-dnnl_primitive_desc_t ChooseKernel(const_dnnl_op_desc_t operation, const_dnnl_primitive_desc_t hint, const char* what,
-                                   const_dnnl_primitive_attr_t attributes = nullptr);
+// What choose(kernel, engine) chooses on this processor; null where oneDNN has no kernels for these types on it:
+// processors without AVX-512 compute in f32 only, and none in f16 before oneDNN 3.
+template <typename Choose>
+Kernel ChooseKernel(const char* what, Choose choose) {
+  dnnl_primitive_desc_t kernel = nullptr;
+  const dnnl_status_t status = choose(&kernel, TheEngine().engine);
+  if (status == dnnl_unimplemented) return nullptr;
+  Check(status, what);
+  return Kernel(kernel);
+}
+
+// What can be run. It is never destroyed, nor are memory objects: a step needs them again.
+dnnl_primitive_t MakePrimitive(const Kernel& kernel, const char* what);
+
+// A layout by kLayoutByStrides and its like (versions.h).
+template <typename Function, typename... Arguments>
+OwnedLayout MakeLayout(const char* what, Function function, Arguments... arguments) {
+  OwnedLayout layout;
+  Check(CreateLayout(&layout, function, arguments...), what);
+  return layout;
+}
 
 // A memory object without memory.
-dnnl_memory_t MakeMemory(const dnnl_memory_desc_t& description);
+dnnl_memory_t MakeMemory(const Layout* layout);
 void SetPointer(dnnl_memory_t memory, const void* values);
 
 // Runs it to its end.

@@ -36,39 +36,35 @@ struct PreparedProduct {
   dnnl_memory_t c = nullptr;
 };
 
+// A single product is two-dimensional: oneDNN has faster kernels for it.
+int FirstDimension(const MatMulShape& shape) { return shape.batch == 1 ? 1 : 0; }
+
 // One batch of rows x columns matrices; transposed ones are stored columns x rows.
-dnnl_memory_desc_t DescribeMatrix(dnnl_data_type_t type, int64_t batch, int64_t rows, int64_t columns,
-                                  bool transposed) {
-  dnnl_memory_desc_t description;
+OwnedLayout LayoutOfMatrices(dnnl_data_type_t type, int first, int64_t batch, int64_t rows, int64_t columns,
+                             bool transposed) {
   const dnnl_dims_t sizes = {batch, rows, columns};
   const dnnl_dims_t strides = {rows * columns, transposed ? 1 : columns, transposed ? rows : 1};
-  // A single product is two-dimensional: oneDNN has faster kernels for it.
-  const int first = batch == 1 ? 1 : 0;
-  Check(dnnl_memory_desc_init_by_strides(&description, 3 - first, sizes + first, type, strides + first),
-        "describing a matrix");
-  return description;
+  return MakeLayout("describing a matrix", kLayoutByStrides, 3 - first, sizes + first, type, strides + first);
 }
 
-dnnl_memory_desc_t DescribeBias(dnnl_data_type_t type, int dimensions, int64_t columns) {
-  dnnl_memory_desc_t description;
+OwnedLayout LayoutOfBias(dnnl_data_type_t type, int first, int64_t columns) {
   const dnnl_dims_t sizes = {1, 1, columns};
   const dnnl_dims_t strides = {columns, columns, 1};
-  const int first = 3 - dimensions;
-  Check(dnnl_memory_desc_init_by_strides(&description, dimensions, sizes + first, type, strides + first),
-        "describing a bias");
-  return description;
+  return MakeLayout("describing a bias", kLayoutByStrides, 3 - first, sizes + first, type, strides + first);
 }
 
 // What is done with a product before it is stored: with `adds`, the old result is added to it.
-dnnl_primitive_attr_t DescribeStoring(bool adds) {
-  dnnl_primitive_attr_t attributes = nullptr;
-  Check(dnnl_primitive_attr_create(&attributes), "describing a result");
+Attributes DescribeStoring(bool adds) {
+  dnnl_primitive_attr_t created = nullptr;
+  Check(dnnl_primitive_attr_create(&created), "describing a result");
+  Attributes attributes(created);
   if (!adds) return attributes;
-  dnnl_post_ops_t operations = nullptr;
-  Check(dnnl_post_ops_create(&operations), "describing a result");
-  Check(dnnl_post_ops_append_sum(operations, 1.0f), "describing a result");
-  Check(dnnl_primitive_attr_set_post_ops(attributes, operations), "describing a result");
-  dnnl_post_ops_destroy(operations);
+  dnnl_post_ops_t started = nullptr;
+  Check(dnnl_post_ops_create(&started), "describing a result");
+  const PostOps operations(started);
+  // The old result has the type of the new.
+  Check(kAppendSum(operations.get(), 1.0f, 0, dnnl_data_type_undef), "describing a result");
+  Check(dnnl_primitive_attr_set_post_ops(attributes.get(), operations.get()), "describing a result");
   return attributes;
 }
 
@@ -76,24 +72,21 @@ PreparedProduct Prepare(const Product& product) {
   const MatMulShape& shape = product.shape;
   PreparedProduct prepared;
   prepared.product = product;
-  const dnnl_memory_desc_t a = DescribeMatrix(product.factors, shape.batch, shape.m, shape.k, shape.transpose_a);
-  const dnnl_memory_desc_t b = DescribeMatrix(product.factors, shape.batch, shape.k, shape.n, shape.transpose_b);
-  const dnnl_memory_desc_t c = DescribeMatrix(product.result, shape.batch, shape.m, shape.n, false);
-  const dnnl_memory_desc_t bias = DescribeBias(product.result, c.ndims, shape.n);
-
-  dnnl_matmul_desc_t operation;
-  Check(dnnl_matmul_desc_init(&operation, &a, &b, product.has_bias ? &bias : nullptr, &c), "describing a product");
-  const dnnl_primitive_attr_t storing = DescribeStoring(product.adds);
-  const dnnl_primitive_desc_t description = ChooseKernel(&operation, nullptr, "choosing a kernel", storing);
-  dnnl_primitive_attr_destroy(storing);
-  if (description == nullptr) return prepared;
-  Check(dnnl_primitive_create(&prepared.primitive, description), "preparing a product");
-  dnnl_primitive_desc_destroy(description);
-
-  prepared.a = MakeMemory(a);
-  prepared.b = MakeMemory(b);
-  prepared.c = MakeMemory(c);
-  if (product.has_bias) prepared.bias = MakeMemory(bias);
+  const int first = FirstDimension(shape);
+  const OwnedLayout a = LayoutOfMatrices(product.factors, first, shape.batch, shape.m, shape.k, shape.transpose_a);
+  const OwnedLayout b = LayoutOfMatrices(product.factors, first, shape.batch, shape.k, shape.n, shape.transpose_b);
+  const OwnedLayout c = LayoutOfMatrices(product.result, first, shape.batch, shape.m, shape.n, false);
+  const OwnedLayout bias = product.has_bias ? LayoutOfBias(product.result, first, shape.n) : nullptr;
+  const Attributes storing = DescribeStoring(product.adds);
+  const Kernel kernel = ChooseKernel("choosing a product", [&](dnnl_primitive_desc_t* chosen, dnnl_engine_t engine) {
+    return ChooseProduct(chosen, engine, a.get(), b.get(), bias.get(), c.get(), storing.get());
+  });
+  if (kernel == nullptr) return prepared;
+  prepared.primitive = MakePrimitive(kernel, "preparing a product");
+  prepared.a = MakeMemory(a.get());
+  prepared.b = MakeMemory(b.get());
+  prepared.c = MakeMemory(c.get());
+  if (product.has_bias) prepared.bias = MakeMemory(bias.get());
   return prepared;
 }
 
