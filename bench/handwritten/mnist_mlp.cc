@@ -34,6 +34,24 @@ dnnl::stream& Stream() {
   return stream;
 }
 
+// What versions 2 and 3 of oneDNN declare differently: a relu behind an operation, and the kernel of a product of these
+// tensors, which version 2 describes first.
+#if DNNL_VERSION_MAJOR >= 3
+void AppendRelu(dnnl::post_ops& after) { after.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f); }
+
+template <typename... Tensors>
+dnnl::matmul::primitive_desc ChooseKernel(const dnnl::primitive_attr& attributes, const Tensors&... tensors) {
+  return {Engine(), tensors..., attributes};
+}
+#else
+void AppendRelu(dnnl::post_ops& after) { after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f); }
+
+template <typename... Tensors>
+dnnl::matmul::primitive_desc ChooseKernel(const dnnl::primitive_attr& attributes, const Tensors&... tensors) {
+  return {dnnl::matmul::desc(tensors...), attributes, Engine()};
+}
+#endif
+
 // A prepared product c[m, n] = a[m, k] b[k, n], each side stored as it is or transposed.
 class Product {
  public:
@@ -49,12 +67,11 @@ class Product {
     dnnl::primitive_attr attributes;
     if (epilogue == Epilogue::kBiasRelu) {
       dnnl::post_ops after;
-      after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+      AppendRelu(after);
       attributes.set_post_ops(after);
     }
-    const dnnl::matmul::desc description =
-        epilogue == Epilogue::kNone ? dnnl::matmul::desc(a, b, c) : dnnl::matmul::desc(a, b, bias, c);
-    product_ = dnnl::matmul(dnnl::matmul::primitive_desc(description, attributes, Engine()));
+    product_ = dnnl::matmul(epilogue == Epilogue::kNone ? ChooseKernel(attributes, a, b, c)
+                                                        : ChooseKernel(attributes, a, b, bias, c));
     a_ = memory(a, Engine(), nullptr);
     b_ = memory(b, Engine(), nullptr);
     c_ = memory(c, Engine(), nullptr);
@@ -66,10 +83,10 @@ class Product {
   }
 
   void Run(const float* a, const float* b, float* c, const float* bias = nullptr) {
-    a_.set_data_handle(const_cast<float*>(a), Stream());
-    b_.set_data_handle(const_cast<float*>(b), Stream());
-    c_.set_data_handle(c, Stream());
-    if (bias != nullptr) bias_.set_data_handle(const_cast<float*>(bias), Stream());
+    a_.set_data_handle(const_cast<float*>(a));
+    b_.set_data_handle(const_cast<float*>(b));
+    c_.set_data_handle(c);
+    if (bias != nullptr) bias_.set_data_handle(const_cast<float*>(bias));
     product_.execute(Stream(), arguments_);
     Stream().wait();
   }

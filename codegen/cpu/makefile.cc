@@ -8,7 +8,7 @@ constexpr char kOpening[] =
 # started one by one (./run.sh --launch rank-table or dynamic): no MPI is needed for that. `make COMM=local` builds
 # ./program_local, whose ranks are threads of one process. All can lie here side by side, with ./starter for run.sh.
 #
-# Needs a C++17 compiler, oneDNN, and MPI or Gloo; `make CXX=... MPICXX=... CXXFLAGS=...` overrides what stands here.
+# Needs a C++17 compiler, oneDNN 2 or 3, and MPI or Gloo; `make CXX=... MPICXX=... CXXFLAGS=...` overrides what stands here.
 COMM = mpi
 CXXFLAGS = -O3 -march=native -std=c++17 -fopenmp
 LDLIBS = $(COMM_LIBS) -ldnnl -lpthread
