@@ -1,4 +1,4 @@
-// What the users of oneDNN's C interface share (its C++ headers take seconds to compile).
+// What the users of oneDNN's C interface share (its C++ headers take half a second to compile).
 #ifndef CLEAVE_RUNTIME_MATH_ONEDNN_ENGINE_H_
 #define CLEAVE_RUNTIME_MATH_ONEDNN_ENGINE_H_
 
