@@ -71,6 +71,9 @@ dnnl_status_t CreateLayout(OwnedLayout* layout, Function function, Arguments... 
 
 constexpr auto kAppendSum = dnnl_post_ops_append_sum;
 
+// Puts the next kernel for the same operation in the place of this one; false behind the last.
+inline bool TakeNext(const Kernel& kernel) { return dnnl_primitive_desc_next_impl(kernel.get()) == dnnl_success; }
+
 // `bias` may be null.
 inline dnnl_status_t ChooseProduct(dnnl_primitive_desc_t* kernel, dnnl_engine_t engine, const Layout* a,
                                    const Layout* b, const Layout* bias, const Layout* c,
@@ -115,6 +118,9 @@ dnnl_status_t CreateLayout(OwnedLayout* layout, Function function, Arguments... 
 }
 
 constexpr auto kAppendSum = dnnl_post_ops_append_sum_v3;
+
+// Nothing needs others than the first that version 2 has.
+inline bool TakeNext(const Kernel&) { return false; }
 
 inline dnnl_status_t ChooseProduct(dnnl_primitive_desc_t* kernel, dnnl_engine_t engine, const Layout* a,
                                    const Layout* b, const Layout* bias, const Layout* c,
