@@ -94,6 +94,16 @@ build() {
 # Under mpirun and behind a pipe a program cannot see that a terminal is there.
 [ ! -t 1 ] || export CLEAVE_PROGRESS=1
 
+# What each rank runs where mpirun does not write its output: pipes to two tee, which end when it has ended.
+copied='
+  logs=log_output/1/rank.$OMPI_COMM_WORLD_RANK
+  mkdir -p "$logs" && pipes=$(mktemp -d) && mkfifo "$pipes/stdout" "$pipes/stderr" || exit 5
+  (trap "" 1 2 15; exec tee "$logs/stdout" <"$pipes/stdout") &
+  (trap "" 1 2 15; exec tee "$logs/stderr" <"$pipes/stderr" >&2) &
+  exec >"$pipes/stdout" 2>"$pipes/stderr"
+  rm -r "$pipes"
+  exec "$@"'
+
 # From here on ./starter ends all processes that it starts, when it gets a signal and when it is killed.
 case $launch in
   mpirun)
@@ -105,7 +115,13 @@ case $launch in
       export OMPI_MCA_pml="${OMPI_MCA_pml:-ob1}" OMPI_MCA_btl="${OMPI_MCA_btl:-^openib,ofi,uct}"
     # Root may start it, as containers do.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    set -- mpirun -n "$ranks" --bind-to none --oversubscribe --output-filename log_output ./program "$@"
+    # What ranks print, Open MPI 4 writes into log_output too. Version 5 names the files otherwise, and with PMIx 5.0.7
+    # loses what is printed where their folder is there already: a shell that becomes the rank has it copied.
+    case $(mpirun --version 2>/dev/null) in
+      *"(Open MPI) 4."*) set -- --output-filename log_output ./program "$@" ;;
+      *) set -- sh -c "$copied" sh ./program "$@" ;;
+    esac
+    set -- mpirun -n "$ranks" --bind-to none --oversubscribe "$@"
     ;;
   this-rank)
     are_built program_gloo starter || fail 5 "program_gloo is not built from the sources in this folder: make COMM=gloo"
