@@ -125,7 +125,9 @@ int64_t OpsComputedAgain(const ir::Program& program) {
   std::set<ir::OpId> computed;
   for (const ir::Step& step : program.steps) {
     const auto* compute = std::get_if<ir::Compute>(&step.action);
-    if (compute != nullptr && !computed.insert(compute->op).second) ++again;
+    // An update makes the copies that are kept for the next step.
+    if (compute == nullptr || step.phase == ir::Phase::kUpdate) continue;
+    if (!computed.insert(compute->op).second) ++again;
   }
   return again;
 }

@@ -532,6 +532,9 @@ def gat(p, batch, nodes, edges, features, heads, head, classes, depth):
     return F.cross_entropy(dense(p, "logits", x, classes).flatten(0, 1), label.flatten())
 
 
+FIELDS = {"llama": ("width", "heads", "groups", "hidden", "depth")}  # Of the model's record `sizes`.
+
+
 def train(model, lr, folder=None, files=None, devices=(None,), clip=None, trained=lambda name: True, fixed=(), **sizes):
     """Writes the losses, below a line for each of the example's files and each number of devices."""
     p = Parameters()
@@ -548,7 +551,8 @@ def train(model, lr, folder=None, files=None, devices=(None,), clip=None, traine
             torch.nn.utils.clip_grad_norm_(mine, clip)
         optimizer.step()
         losses.append(loss.item())
-    settings = [f'{key}="{value}"' if isinstance(value, str) else f"{key}={value}" for key, value in sizes.items()]
+    named = {("sizes." if key in FIELDS.get(model.__name__, ()) else "") + key: value for key, value in sizes.items()}
+    settings = [f'{key}="{value}"' if isinstance(value, str) else f"{key}={value}" for key, value in named.items()]
     settings += [f"optimizer=sgd(lr = {lr})", *fixed]
     name = model.__name__
     for file in files or [name]:
