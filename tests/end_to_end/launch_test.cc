@@ -479,7 +479,8 @@ TEST(LaunchTest, UnderNohupAJobGoesOnWithoutItsTerminal) {
 TEST(LaunchTest, AnMpirunThatDoesNotNoticeTheEndOfARank) {
   const std::string folder = FreshFolder("mpirun");
   WriteText(folder + "/mpirun",
-            "#!/bin/sh\nOMPI_COMM_WORLD_RANK=0 sleep 1000 &\nOMPI_COMM_WORLD_RANK=1 sleep 1 &\nsleep 1000\n");
+            "#!/bin/sh\n[ \"$1\" != --version ] || exec echo 'mpirun (Open MPI) 4.1.4'\n"
+            "OMPI_COMM_WORLD_RANK=0 sleep 1000 &\nOMPI_COMM_WORLD_RANK=1 sleep 1 &\nsleep 1000\n");
   const CommandResult ran = Shell("chmod +x " + folder + "/mpirun; PATH=" + folder + ":$PATH ./run.sh --launch mpirun");
   EXPECT_EQ(ran.exit_code, 6);
   EXPECT_TRUE(Contains(ran.err, "run.sh: mpirun still runs, and a rank has ended 10 s ago; the job is ended\n"))

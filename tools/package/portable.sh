@@ -37,7 +37,7 @@ tag=py3-none-manylinux_${glibc#GLIBC_}_$(uname -m)
 tag=${tag/2./2_}
 
 find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-tar --sort=name --owner=0 --group=0 --numeric-owner -C "$folder" -cf - "$name" | gzip -9n >"$archive"
+tar --sort=name --owner=0 --group=0 --numeric-owner -C "$folder" -cf - "$name" | gzip -6n >"$archive"
 
 # A wheel is a zip file. What is below .data/scripts and .data/data goes to bin and to the root of the environment.
 contents=$folder/wheel
@@ -61,7 +61,7 @@ printf 'Wheel-Version: 1.0\nGenerator: cleave\nRoot-Is-Purelib: false\nTag: %s\n
   echo "$name.dist-info/RECORD,," >>"$folder/RECORD"
   cp "$folder/RECORD" "$name.dist-info/RECORD"
   find . -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-  find . -type f | sed 's/^[.][/]//' | sort | zip -qX9 "$folder/wheel.zip" -@
+  find . -type f | sed 's/^[.][/]//' | sort | zip -qX6 "$folder/wheel.zip" -@
 )
 mkdir -p "$wheel"
 cp "$folder/wheel.zip" "$wheel/$name-$tag.whl"
