@@ -259,7 +259,7 @@ Rule GradientRule(Types inputs, const TensorType&, const Attributes& attributes)
 // ones are seen most: all but half of the square at the end of those rows, or at the beginning of those keys.
 double LargestCausalShare(const Sizes& sizes, const Attributes& attributes) {
   if (sizes.rows == 0 || sizes.columns == 0 || PairsOf(attributes) > 0) return 0.5;
-  const auto [less, more] = std::minmax(static_cast<double>(sizes.rows), static_cast<double>(sizes.columns));
+  const auto [less, more] = std::minmax({static_cast<double>(sizes.rows), static_cast<double>(sizes.columns)});
   return 1.0 - 0.5 * less / more;
 }
 
