@@ -2,7 +2,6 @@
 // shard.
 #include "runtime/checkpoint/checkpoint.h"
 
-#include <dirent.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,16 +37,6 @@ constexpr char kScalesOf[] = "scales_of";
 constexpr char kDigestMember[] = ",\"digest\":\"";
 
 Error InputError(std::string message) { return {ExitCode::kInput, std::move(message)}; }
-
-// The names in a folder; none where it cannot be read.
-std::vector<std::string> NamesIn(const std::string& folder) {
-  std::vector<std::string> names;
-  DIR* const entries = opendir(folder.c_str());
-  if (entries == nullptr) return names;
-  for (const dirent* entry; (entry = readdir(entries)) != nullptr;) names.emplace_back(entry->d_name);
-  closedir(entries);
-  return names;
-}
 
 JsonArray AxesJson(const MeshAxes& axes) {
   JsonArray all;

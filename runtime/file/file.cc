@@ -1,5 +1,6 @@
 #include "runtime/file/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -85,6 +86,15 @@ Result<std::vector<std::string>> FilesOf(const std::string& pattern) {
   if (files.empty()) return CannotRead(pattern, "no file has such a name");
   std::sort(files.begin(), files.end());
   return files;
+}
+
+std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  DIR* const entries = opendir(folder.c_str());
+  if (entries == nullptr) return names;
+  for (const dirent* entry; (entry = readdir(entries)) != nullptr;) names.emplace_back(entry->d_name);
+  closedir(entries);
+  return names;
 }
 
 Result<std::vector<uint8_t>> ReadFile(const std::string& path, int64_t most_bytes) {

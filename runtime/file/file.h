@@ -45,6 +45,9 @@ class File {
 // without these is itself, whether or not there is such a file. An Error where a pattern has no files.
 Result<std::vector<std::string>> FilesOf(const std::string& pattern);
 
+// The names in a folder, `.` and `..` among them; none where it cannot be read.
+std::vector<std::string> NamesIn(const std::string& folder);
+
 // Open and ReadAll.
 Result<std::vector<uint8_t>> ReadFile(const std::string& path, int64_t most_bytes = INT64_MAX);
 

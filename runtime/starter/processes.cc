@@ -1,7 +1,6 @@
 // Reading guide: Start makes a process, Job::Run is the loop that waits for events, Job::End decides what ends when.
 #include "runtime/starter/processes.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,6 +18,7 @@
 #include <string>
 
 #include "runtime/error/error.h"
+#include "runtime/file/file.h"
 #include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
@@ -134,15 +134,13 @@ std::string Content(const std::string& path) {
 std::vector<int> ChildrenOf(pid_t process) {
   std::vector<int> children;
   const std::string tasks = Format("/proc/%d/task", static_cast<int>(process));
-  DIR* const folder = opendir(tasks.c_str());
-  for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) {
-    const std::string text = Content(tasks + "/" + entry->d_name + "/children");
+  for (const std::string& task : NamesIn(tasks)) {
+    const std::string text = Content(tasks + "/" + task + "/children");
     char* end = nullptr;
     for (const char* at = text.c_str(); const long id = std::strtol(at, &end, 10); at = end) {
       children.push_back(static_cast<int>(id));
     }
   }
-  if (folder != nullptr) closedir(folder);
   return children;
 }
 

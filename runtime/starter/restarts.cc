@@ -1,6 +1,5 @@
 #include "runtime/starter/restarts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,6 +18,7 @@
 #include <optional>
 
 #include "runtime/error/error.h"
+#include "runtime/file/file.h"
 #include "runtime/starter/processes.h"
 #include "runtime/trace/trace.h"
 
@@ -31,15 +31,14 @@ constexpr int kLongestPause = 60;
 // The largest K of the folders `step_K`; -1: there is none.
 int64_t LastCheckpoint(const std::string& checkpoints) {
   int64_t last = -1;
-  DIR* const folder = opendir(checkpoints.c_str());
-  for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) {
+  for (const std::string& name : NamesIn(checkpoints)) {
     constexpr char kStep[] = "step_";
-    if (std::strncmp(entry->d_name, kStep, sizeof kStep - 1) != 0) continue;
+    if (name.rfind(kStep, 0) != 0) continue;
+    const char* const number = name.c_str() + sizeof kStep - 1;
     char* end = nullptr;
-    const long long step = std::strtoll(entry->d_name + sizeof kStep - 1, &end, 10);
-    if (end != entry->d_name + sizeof kStep - 1 && *end == '\0') last = std::max<int64_t>(last, step);
+    const long long step = std::strtoll(number, &end, 10);
+    if (end != number && *end == '\0') last = std::max<int64_t>(last, step);
   }
-  if (folder != nullptr) closedir(folder);
   return last;
 }
 

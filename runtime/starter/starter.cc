@@ -10,7 +10,6 @@
 // be used, and else that of the process that failed first.
 //
 // Reading guide: Run decides which processes a way has; what is above it looks after the folders of the logs.
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,6 +26,7 @@
 #include <vector>
 
 #include "runtime/error/error.h"
+#include "runtime/file/file.h"
 #include "runtime/lock/lock.h"
 #include "runtime/starter/environment.h"
 #include "runtime/starter/processes.h"
@@ -67,15 +67,6 @@ void CheckFolderOfMpirun() {
 bool IsFolder(const std::string& path) {
   struct stat status;
   return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-// The names in a folder.
-std::vector<std::string> NamesIn(const std::string& path) {
-  std::vector<std::string> names;
-  DIR* const folder = opendir(path.c_str());
-  for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) names.push_back(entry->d_name);
-  if (folder != nullptr) closedir(folder);
-  return names;
 }
 
 // Removes the logs that earlier attempts to run a rank have left: stdout.3.
