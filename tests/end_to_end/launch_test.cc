@@ -503,7 +503,7 @@ TEST(LaunchTest, ASignalEndsTheBuild) {
 TEST(LaunchTest, MpiAndGlooDoWithoutEachOther) {
   const std::string folder = FreshFolder("tools");
   Shell(
-      "for tool in sh bash make g++ as ld nproc mkdir printf rm mv cat grep awk sed sha256sum cut ls find sort tr "
+      "for tool in sh bash make clang++ as ld nproc mkdir printf rm mv cat grep awk sed sha256sum cut ls find sort tr "
       "xargs mktemp; do "
       "path=$(PATH=/usr/bin:/bin type -P $tool) && ln -s $path " +
       folder + "/; done");
