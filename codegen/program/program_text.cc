@@ -503,4 +503,10 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput
   return file.Text();
 }
 
+std::set<std::string> NumbersOfFlags(const ir::Training& training, const ir::Graph& graph) {
+  std::set<std::string> names;
+  for (const auto& [name, unused] : VariablesOf(NamedNumbersOf(training, graph))) names.insert(name);
+  return names;
+}
+
 }  // namespace cleave::codegen

@@ -3,6 +3,7 @@
 #define CLEAVE_CODEGEN_PROGRAM_PROGRAM_TEXT_H_
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -31,6 +32,10 @@ struct TextOptions {
 
 // Errors as for GenerateCpu (codegen/codegen.h).
 absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, const TextOptions& options);
+
+// The numbers of a program of this training graph that flags change, so that another one needs no other program: "lr",
+// "optimizer.beta1".
+std::set<std::string> NumbersOfFlags(const ir::Training& training, const ir::Graph& graph);
 
 }  // namespace cleave::codegen
 

@@ -146,7 +146,10 @@ bool ReadsVariable(const ir::Scalar& condition, const std::map<std::string, std:
 
 }  // namespace
 
-std::vector<NamedNumber> NamedNumbersOf(const ir::Training& training, const ir::Program& program) {
+namespace {
+
+// `formulas`: those of the program's step scalars.
+std::vector<NamedNumber> NumbersIn(const ir::Training& training, const std::vector<std::string>& formulas) {
   std::map<std::string, double> values;
   if (training.mode != ir::Mode::kTrain) return {};
   const auto add = [&](const std::string& formula) {
@@ -156,12 +159,7 @@ std::vector<NamedNumber> NamedNumbersOf(const ir::Training& training, const ir::
   };
   add(training.learning_rate);
   for (const ir::NumberDemand& demand : training.demands) add(demand.condition);
-  for (const ir::Step& step : program.steps) {
-    const ir::Compute* compute = ir::ComputeOf(step);
-    if (compute != nullptr && compute->inputs.empty() && compute->attributes.Has(ir::attribute::kFormula)) {
-      add(compute->attributes.Get(ir::attribute::kFormula));
-    }
-  }
+  for (const std::string& formula : formulas) add(formula);
   const std::set<std::string> fixed = FixedNumbers(training);
   Identifiers identifiers;
   std::vector<NamedNumber> numbers;
@@ -170,6 +168,27 @@ std::vector<NamedNumber> NamedNumbersOf(const ir::Training& training, const ir::
         {.name = name, .variable = fixed.count(name) > 0 ? "" : identifiers.Unique(name), .value = value});
   }
   return numbers;
+}
+
+}  // namespace
+
+std::vector<NamedNumber> NamedNumbersOf(const ir::Training& training, const ir::Program& program) {
+  std::vector<std::string> formulas;
+  for (const ir::Step& step : program.steps) {
+    const ir::Compute* compute = ir::ComputeOf(step);
+    if (compute == nullptr || !compute->inputs.empty() || !compute->attributes.Has(ir::attribute::kFormula)) continue;
+    formulas.push_back(compute->attributes.Get(ir::attribute::kFormula));
+  }
+  return NumbersIn(training, formulas);
+}
+
+std::vector<NamedNumber> NamedNumbersOf(const ir::Training& training, const ir::Graph& graph) {
+  std::vector<std::string> formulas;
+  for (const ir::Op& op : graph.ops) {
+    if (!op.inputs.empty() || !op.attributes.Has(ir::attribute::kFormula)) continue;
+    formulas.push_back(op.attributes.Get(ir::attribute::kFormula));
+  }
+  return NumbersIn(training, formulas);
 }
 
 std::map<std::string, std::string> VariablesOf(const std::vector<NamedNumber>& numbers) {

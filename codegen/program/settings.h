@@ -39,6 +39,9 @@ struct NamedNumber {
 // Those of a program, of all stages where it is a pipeline, in the order of their names.
 std::vector<NamedNumber> NamedNumbersOf(const ir::Training& training, const ir::Program& program);
 
+// Those of programs of this graph.
+std::vector<NamedNumber> NamedNumbersOf(const ir::Training& training, const ir::Graph& graph);
+
 // The variables by the names of the numbers that have one.
 std::map<std::string, std::string> VariablesOf(const std::vector<NamedNumber>& numbers);
 

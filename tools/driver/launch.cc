@@ -97,7 +97,8 @@ absl::Status FindGpu() {
 }  // namespace
 
 std::string LaunchWay(const std::string& written, const std::vector<std::string>& arguments) {
-  return arguments.size() > 1 && arguments[0] == "--launch" ? arguments[1] : written;
+  const size_t at = arguments.size() > 2 && arguments[0] == "--restarts" ? 2 : 0;
+  return arguments.size() > at + 1 && arguments[at] == "--launch" ? arguments[at + 1] : written;
 }
 
 absl::Status CanBuildAndRun(const std::string& target, const std::string& launch) {
@@ -117,8 +118,12 @@ absl::Status CanBuildAndRun(const std::string& target, const std::string& launch
   return FindGpu();
 }
 
-absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch,
-                                         const std::vector<std::string>& arguments) {
+std::string ProgramOf(const std::string& launch) {
+  const std::string comm = CommOf(launch);
+  return comm == "mpi" ? "program" : absl::StrCat("program_", comm);
+}
+
+absl::StatusOr<LaunchResult> Build(const std::string& folder, const std::string& launch) {
   const std::string log = absl::StrCat(folder, "/make.log");
   const std::string comm = absl::StrCat("COMM=", CommOf(launch));
   CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, {"make", comm}, log));
@@ -127,6 +132,13 @@ absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::s
     if (const std::string missing = WhatIsMissing(said); !missing.empty()) return absl::UnavailableError(missing);
     return LaunchResult{.exit_code = built, .failed_step = "make", .build_log = std::move(said)};
   }
+  return LaunchResult{.exit_code = 0, .failed_step = "", .build_log = ""};
+}
+
+absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch,
+                                         const std::vector<std::string>& arguments) {
+  CLEAVE_ASSIGN_OR_RETURN(LaunchResult built, Build(folder, launch));
+  if (built.exit_code != 0) return built;
   std::vector<std::string> command = {"./run.sh"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   CLEAVE_ASSIGN_OR_RETURN(const int ran, Run(folder, std::move(command), ""));

@@ -25,6 +25,12 @@ std::string LaunchWay(const std::string& written, const std::vector<std::string>
 // An Unavailable error names a tool that is missing and where to get it, or says that there is no GPU.
 absl::Status CanBuildAndRun(const std::string& target, const std::string& launch);
 
+// The program that `make` makes for `launch`, which run.sh starts: "program", "program_gloo".
+std::string ProgramOf(const std::string& launch);
+
+// Runs `make` for `launch` in `folder`. Errors as below.
+absl::StatusOr<LaunchResult> Build(const std::string& folder, const std::string& launch);
+
 // Runs `make` for `launch` and then `./run.sh` with `arguments` in `folder`. What the program prints goes to our own
 // standard output and error. An Unavailable error says which library the Makefile does not find.
 absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch,

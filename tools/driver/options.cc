@@ -105,6 +105,11 @@ void AddPlanOptions(CLI::App& app, TypedOptions& typed) {
   SetValue(app.add_option("--search", options.search, "How the plan is found"),
            "sapp|propagate|exact|data_parallel|replicate|manual");
   SetValue(app.add_option("--target", options.target, "What the program runs on (default: cpu)"), "cpu|cuda");
+}
+
+// Of programs that need not train, or have a plan already.
+void AddModeOptions(CLI::App& app, TypedOptions& typed) {
+  CompileOptions& options = typed.options;
   SetValue(
       app.add_option("--mode", typed.mode,
                      "What the program does: it trains, or with the parameters of a checkpoint it computes the "
@@ -127,10 +132,13 @@ void AddPlanOptions(CLI::App& app, TypedOptions& typed) {
            "FILE.json");
 }
 
-void AddProgramOptions(CLI::App& app, TypedOptions& typed) {
-  CompileOptions& options = typed.options;
+void AddLaunchOptions(CLI::App& app, TypedOptions& typed) {
   SetValue(app.add_option("--launch", typed.launch, "How run.sh starts the ranks (default: run.sh chooses)"),
            "mpirun|rank-table FILE.json|dynamic|local");
+}
+
+void AddProgramOptions(CLI::App& app, TypedOptions& typed) {
+  CompileOptions& options = typed.options;
   SetValue(app.add_option("--steps", options.steps, "Stop training after so many steps"), "N")->check(WholeNumber(1));
   SetValue(app.add_option("--seed", options.seed, "Seed of initial values and of the order of samples"), "N")
       ->check(WholeNumber(0));
@@ -153,14 +161,24 @@ void AddStageOptions(CLI::App& app, TypedOptions& typed) {
            absl::StrJoin(Stages(), "|", [](std::string* text, const auto& stage) { text->append(stage.first); }));
 }
 
-void AddReportOptions(CLI::App& app, TypedOptions& typed) {
+void AddPageOptions(CLI::App& app, TypedOptions& typed) {
   SetValue(app.add_option("--html", typed.options.html,
                           "Write the plan as one page for a browser: verdict, model with its cuts, tree, collectives, "
                           "timeline, memory, slices, choices, other plans"),
            "FILE.html");
   SetValue(app.add_option("--log", typed.log, "List every redistribution of a step"), "reshard");
-  SetValue(app.add_option("--set", typed.sets, "A model argument, or a setting of the train or parallel block"),
-           "NAME=VALUE")
+}
+
+const char* UseOfSet(Command command) {
+  return command == Command::kSweep
+             ? "A model argument, a setting of the train or parallel block, or a number that a flag of the program "
+               "changes, as lr; with several values, between commas, there is a run for each"
+             : "A model argument, or a setting of the train or parallel block";
+}
+
+void AddReportOptions(Command command, CLI::App& app, TypedOptions& typed) {
+  SetValue(app.add_option("--set", typed.sets, UseOfSet(command)),
+           command == Command::kSweep ? "NAME=VALUE,VALUE" : "NAME=VALUE")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
   SetValue(app.add_option("--error-format", typed.error_format, "json: one object a line (default: text)"),
@@ -177,6 +195,8 @@ const char* UseOfRank(Command command) {
       return "With --explain time: what this rank computes";
     case Command::kExplain:
       return "With `time`: what this rank computes";
+    case Command::kSweep:
+      break;  // It has no such option.
   }
   return "";
 }
@@ -188,6 +208,8 @@ const char* UseOfOut(Command command) {
       return "Output folder (default: out/<model>)";
     case Command::kPlan:
       return "Write plan.json into this folder (default: nothing is written)";
+    case Command::kSweep:
+      return "Folder with a folder for each run (default: out/<model>_sweep)";
     case Command::kExplain:
       break;  // It has no such option.
   }
@@ -202,7 +224,17 @@ void AddOptions(Command command, CLI::App& app, TypedOptions& typed) {
                ->required(),
            explains ? "FILE.model|CODE" : "FILE.model");
   AddPlanOptions(app, typed);
-  if (command == Command::kCompile || command == Command::kRun) AddProgramOptions(app, typed);
+  if (command == Command::kSweep) {
+    AddLaunchOptions(app, typed);
+    SetValue(app.add_option("--out", options.out, UseOfOut(command)), "FOLDER");
+    AddReportOptions(command, app, typed);
+    return;
+  }
+  AddModeOptions(app, typed);
+  if (command == Command::kCompile || command == Command::kRun) {
+    AddLaunchOptions(app, typed);
+    AddProgramOptions(app, typed);
+  }
   if (command == Command::kCompile) AddStageOptions(app, typed);
   if (explains) {
     SetValue(app.add_option(
@@ -224,7 +256,8 @@ void AddOptions(Command command, CLI::App& app, TypedOptions& typed) {
         ->expected(0, 1);
   }
   SetValue(app.add_option("--rank", options.rank, UseOfRank(command)), "N")->check(WholeNumber(0, kMostDevices - 1));
-  AddReportOptions(app, typed);
+  AddPageOptions(app, typed);
+  AddReportOptions(command, app, typed);
 }
 
 // What is wrong with the values that were typed, or an empty text; reads them into the options.
@@ -257,20 +290,24 @@ void DescribeOptions(Command command, CLI::App& app) {
 
 std::variant<CompileOptions, EarlyExit> ParseCommandLine(Command command, const std::string& name,
                                                          const std::string& summary,
-                                                         const std::vector<std::string>& words) {
+                                                         const std::vector<std::string>& words,
+                                                         const AddMore& add_more) {
   const ErrorFormat format = FormatAskedFor(words);
-  const auto end = command == Command::kRun ? std::find(words.begin(), words.end(), "--") : words.end();
+  const bool starts = command == Command::kRun || command == Command::kSweep;
+  const auto end = starts ? std::find(words.begin(), words.end(), "--") : words.end();
   if (LacksPlaceForTable({words.begin(), end})) return UsageError(format, kNoTable);
   TypedOptions typed;
   CLI::App app(summary, name);
   AddOptions(command, app, typed);
+  add_more(app);
   if (auto exit = Parse(app, WithTableInOneWord({words.begin(), end}), format)) return *std::move(exit);
   CompileOptions& options = typed.options;
   if (end != words.end()) options.run_arguments.assign(end + 1, words.end());
-  options.run |= command == Command::kRun;
+  options.run |= starts;
   options.plan_only |= command == Command::kPlan || command == Command::kExplain;
-  const CLI::Option* explain = command == Command::kExplain ? nullptr : app.get_option("--explain");
-  if (explain == nullptr || (explain->count() > 0 && !options.explain.has_value())) options.explain = typed.op;
+  const CLI::Option* const explain = app.get_option_no_throw("--explain");
+  const bool asks = explain != nullptr && explain->count() > 0 && !options.explain.has_value();
+  if (command == Command::kExplain || asks) options.explain = typed.op;
   if (const std::string mistake = ReadTyped(typed); !mistake.empty()) return UsageError(format, mistake);
   return options;
 }

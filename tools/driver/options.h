@@ -3,6 +3,7 @@
 #define CLEAVE_TOOLS_DRIVER_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +32,7 @@ struct CompileOptions {
   std::string out;  // Empty: out/<stem of the model file>, with the mode behind it if it does not train, or with
                     // plan_only none.
   bool run = false;
+  bool build_only = false;                 // With run: the program is built and not started.
   std::vector<std::string> run_arguments;  // Of run.sh.
   std::string launch;                      // "mpirun", "rank-table", "dynamic" or "local"; empty: run.sh decides.
   std::string rank_table;                  // With rank-table: the path of the table.
@@ -55,15 +57,19 @@ enum class Command {
   kRun,      // Writes, builds and starts a program. What follows `--` goes to its run.sh.
   kPlan,     // --plan-only
   kExplain,  // --plan-only --explain, with the op as the second argument.
+  kSweep,    // Runs with the product of settings (tools/sweep). What follows `--` goes to run.sh.
 };
+
+// Adds options of its own to a command.
+using AddMore = std::function<void(CLI::App& app)>;
 
 // Adds the options and arguments of a command, to be shown; they are not to be parsed.
 void DescribeOptions(Command command, CLI::App& app);
 
 // Parses the words that follow the name of the command. `name` and `summary` are shown in its help.
-std::variant<CompileOptions, EarlyExit> ParseCommandLine(Command command, const std::string& name,
-                                                         const std::string& summary,
-                                                         const std::vector<std::string>& words);
+std::variant<CompileOptions, EarlyExit> ParseCommandLine(
+    Command command, const std::string& name, const std::string& summary, const std::vector<std::string>& words,
+    const AddMore& add_more = [](CLI::App&) {});
 
 }  // namespace cleave::tools
 

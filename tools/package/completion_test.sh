@@ -38,13 +38,14 @@ expect() {
 mkdir "$TEST_TMPDIR/typing" && cd "$TEST_TMPDIR/typing" || exit 1
 mkdir folder "two words" && touch a.model b.json folder/c.model "two words/größe.model" d.txt
 
-expect "compile run plan explain diff import export weights data serve fmt doctor clean completion help version --help --version" ""
+expect "compile run sweep plan explain diff import export weights data serve fmt doctor clean completion help version --help --version" ""
 expect "compile completion" comp
 expect "--version" --v
 expect "--search --set --seed --steps" compile --s
 expect "--search --set" plan --s
 expect "--check" fmt --c
 expect "" clean x
+expect "--search --set" sweep --s
 expect "sapp propagate exact data_parallel replicate manual" compile --search ""
 expect "data_parallel" plan a.model --search d
 expect "cpu cuda" compile --target = ""

@@ -22,6 +22,7 @@
 #include "tools/serve/serve.h"
 #include "tools/subcommands/completion.h"
 #include "tools/subcommands/man_page.h"
+#include "tools/sweep/sweep.h"
 #include "tools/weights/weights.h"
 
 namespace cleave::tools {
@@ -93,6 +94,10 @@ ExitCode ExportModel(const std::string& name, const std::string& summary, const 
 
 ExitCode Data(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   return RunData(name, summary, words);
+}
+
+ExitCode SweepSettings(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunSweep(name, summary, words);
 }
 
 ExitCode Serve(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
@@ -186,6 +191,7 @@ const std::vector<Subcommand>& Subcommands() {
       {"compile", "Compiles a model into a program", Describe<Command::kCompile>, Run<Command::kCompile>},
       {"run", "Compiles a model, builds the program and starts it; what follows -- goes to its run.sh",
        Describe<Command::kRun>, Run<Command::kRun>},
+      {"sweep", "Runs a model with the product of settings, and compares their losses", DescribeSweep, SweepSettings},
       {"plan", "Finds the plan of a model and prints what it needs on each rank", Describe<Command::kPlan>,
        Run<Command::kPlan>},
       {"explain", "Shows the plan of a model with its reasons, or the page of a diagnostic code",
