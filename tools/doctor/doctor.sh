@@ -53,8 +53,16 @@ else
   needs compiler "a C++17 compiler with OpenMP, \`$CXX\` (CXX=…)" g++
 fi
 if has make; then there make "$(first_line make --version)"; else needs make "builds programs" make; fi
+# onednn_version: "oneDNN 2.6.3", from its header.
+onednn_version() {
+  for header in oneapi/dnnl/dnnl_version.h dnnl_version.h; do
+    printf '#include <%s>\nVERSION DNNL_VERSION_MAJOR.DNNL_VERSION_MINOR.DNNL_VERSION_PATCH\n' "$header" >"$work/version.cc"
+    "$CXX" -E -P "$work/version.cc" 2>/dev/null | sed -n "s/ //g; s/^VERSION/version /p" | grep . && return
+  done
+}
+
 if compiles oneapi/dnnl/dnnl.h -ldnnl || compiles dnnl.h -ldnnl; then
-  there oneDNN "products and convolutions on CPUs"
+  there oneDNN "products and convolutions on CPUs, $(onednn_version)"
 elif [ "$target" = cpu ]; then
   needs oneDNN "products and convolutions on CPUs" libdnnl-dev
 else
