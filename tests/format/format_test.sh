@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs clang-format over every C++ file of the tree, and cleave fmt over the examples, and compares.
+# Runs clang-format over every C++ file of the tree, and cleave fmt over the models that are to be right, and compares.
 set -uo pipefail
 
 cleave=$PWD/tools/cleave
@@ -36,9 +36,9 @@ if [[ -n $unformatted$failures ]]; then
   echo "  clang-format -i" $unformatted
   exit 1
 fi
-if ! find examples -name '*.model' -print0 | xargs -0 "$cleave" fmt --check >"$output/models" 2>&1; then
+if ! find examples tests -name '*.model' ! -path 'tests/diagnostics/*' ! -path 'tests/fuzz/*' -print0 | xargs -0 "$cleave" fmt --check >"$output/models" 2>&1; then
   cat "$output/models"
-  echo "To mend them: cleave fmt EXAMPLE"
+  echo "To mend them: cleave fmt MODEL"
   exit 1
 fi
 echo "$(wc -l <<<"$files") files are laid out as clang-format leaves them."
