@@ -75,6 +75,18 @@ Bytes GatheredFor(const GraphFacts& facts, const ir::Plan& plan, ir::OpId op) {
   return gathered;
 }
 
+// Whether the op is one that no cut of the batch, or of another dimension, gets through, and runs whole on every rank
+// because of that: the plan cuts none of its dimensions, and has its input gathered.
+bool IsGatheredToRunWhole(const GraphFacts& facts, const ir::Plan& plan, ir::OpId op) {
+  const std::vector<ir::Factor>& factors = facts.rule(op).factors;
+  const bool has_whole = std::any_of(factors.begin(), factors.end(), [](const ir::Factor& factor) {
+    return factor.kind == ir::FactorKind::kWhole && factor.size > 1;
+  });
+  const std::vector<ir::AxisList>& cuts = plan.ops[op].strategy.cuts;
+  const bool is_cut = std::any_of(cuts.begin(), cuts.end(), [](const ir::AxisList& axes) { return !axes.empty(); });
+  return has_whole && !is_cut && facts.op(op).type.elements() > 1 && GatheredFor(facts, plan, op) > Bytes(0);
+}
+
 // `ops`: all that `op defined` makes.
 void WarnOfNoRule(const GraphFacts& facts, const ir::Plan& plan, const std::string& defined,
                   const std::vector<ir::OpId>& ops, Diagnostics& diagnostics) {
@@ -113,7 +125,7 @@ void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDema
                      bool leave_idle, Diagnostics& diagnostics) {
   const int ranks = plan.mesh.rank_count();
   if (ranks == 1) return;
-  std::vector<ir::OpId> whole, lopsided;
+  std::vector<ir::OpId> whole, gathered, lopsided;
   std::map<std::string, std::vector<ir::OpId>> without_rule;  // By the op that defines them.
   std::set<ir::AxisId> used;
   for (const ir::Op& op : facts.graph->ops) {
@@ -123,6 +135,9 @@ void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDema
       without_rule[op.attributes.Get(ir::attribute::kOp)].push_back(op.id);
     } else if (HasOnlyWholeFactors(facts.rule(op.id)) && op.type.elements() > 1) {
       whole.push_back(op.id);
+    } else if (plan.search.algorithm != "replicate" && plan.search.algorithm != "propagate" &&  // It says W0607.
+               demands.count(op.id) == 0 && IsGatheredToRunWhole(facts, plan, op.id)) {
+      gathered.push_back(op.id);
     }
     if (IsLopsided(facts.rule(op.id), strategy, plan.mesh)) lopsided.push_back(op.id);
     for (const ir::AxisList& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
@@ -133,6 +148,16 @@ void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDema
         Warning(Code::kW0601, absl::StrCat(OpsText(facts, whole), facts.TimesOf(whole) == 1 ? " runs" : " run",
                                            " whole on each of ", Plural(ranks, "rank")))
             .Note("no dimension of it can be cut: every rank repeats the work"));
+  }
+  if (!gathered.empty()) {
+    Bytes bytes(0);
+    for (const ir::OpId op : gathered) bytes += GatheredFor(facts, plan, op) * facts.times[op];
+    diagnostics.Add(
+        Warning(Code::kW0601, absl::StrCat(OpsText(facts, gathered), facts.TimesOf(gathered) == 1 ? " runs" : " run",
+                                           " whole on each of ", Plural(ranks, "rank")))
+            .Note(absl::StrCat("the dimension that the plan cuts before it must be whole here: every rank "
+                               "repeats the work, and sends ",
+                               FormatBytes(bytes), " in each step to gather what it reads")));
   }
   if (!lopsided.empty()) {
     Diagnostic warning = Warning(

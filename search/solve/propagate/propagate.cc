@@ -223,7 +223,7 @@ std::optional<Propagation> Propagate(Assignment& assignment, const OpDemands& de
   spreading.Run();
   const Spread spread = spreading.Result();
   WarnOfConflicts(assignment, spread, demands, pins, diagnostics);
-  WarnOfUnreached(assignment, spread, diagnostics);
+  WarnOfUnreached(assignment, spread, pins, diagnostics);
   Propagation propagation{.reasons = {}, .lower_bound = spreading.lower_bound()};
   for (const ir::Op& op : facts.graph->ops) {
     if (!facts.is_set(op.id) || demands.count(op.id) > 0) continue;

@@ -179,6 +179,31 @@ TEST(PropagateTest, ConflictsAreListedWithBothPins) {
             1);
 }
 
+// Where `in` and `out` of a region differ, something in it is redistributed, as the user wants it.
+TEST(PropagateTest, CutsAtTheTwoEndsOfARegionDoNotContradictEachOther) {
+  const ir::Graph graph = Mlp(64, {16, 32, 32, 8});
+  ir::Pins pins = Opposed(graph);
+  pins.regions = {{.name = "r", .ops = {}, .span = {.file = FileId(0), .begin = 10, .end = 21}}};
+  for (const ir::Op& op : graph.ops) {
+    if (op.phase == ir::Phase::kForward && !op.inputs.empty()) pins.regions[0].ops.push_back(op.id);
+  }
+  const SpreadPlan of_one = Spread(graph, 2, pins);
+  EXPECT_TRUE(of_one.plan.has_value());
+  EXPECT_EQ(of_one.FirstWith(Code::kW0605), nullptr);
+  pins.regions[0].span.end = 15;  // The second pin is not the region's.
+  const SpreadPlan of_two = Spread(graph, 2, pins);
+  EXPECT_NE(of_two.FirstWith(Code::kW0605), nullptr);
+}
+
+TEST(PropagateTest, PinsThatCanBePastedNameTheAxesOfTheUsersMesh) {
+  const ir::Graph graph = Mlp(64, {16, 32, 8});
+  ir::Pins pins;
+  for (const std::string name : {"m0", "m1"}) pins.settings.mesh.push_back({.name = name, .size = 2, .span = {}});
+  const SpreadPlan found = Spread(graph, 4, pins);
+  EXPECT_EQ(found.FirstWith(Code::kE0309)->help[0],
+            "pin one of them in `parallel`: `pin \"h0\" = layout((\"m0\", \"m1\"), _);`");
+}
+
 TEST(PropagateTest, ListsTwentyConflictsTheDearestFirst) {
   std::vector<int64_t> widths(70, 32);
   const ir::Graph graph = Mlp(64, widths);

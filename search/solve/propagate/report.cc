@@ -59,7 +59,33 @@ std::string ProductsText(const GraphFacts& facts, const std::vector<ir::OpId>& p
 }
 
 // `pin "h1.matmul" = shard((8, 1), (1, 1));`
-std::string PinText(const Assignment& assignment, ir::OpId op, const ir::Strategy& strategy) {
+// The layout of a value as `layout(…)` says it, with the names of the user's axes; nullopt where it is summed on some,
+// or where a part of an axis cuts it, which has no name.
+std::optional<std::string> NamedLayoutText(const ir::Layout& layout, const ir::Mesh& mesh, const ir::Pins& pins) {
+  if (!layout.PartialAxes().empty()) return std::nullopt;
+  std::vector<std::string> dimensions;
+  for (const ir::AxisList& axes : layout.dimensions) {
+    std::vector<std::string> names;
+    for (const ir::AxisId axis : axes) {
+      const std::string& name = mesh.axis(axis).name;
+      const bool is_named = std::any_of(pins.settings.mesh.begin(), pins.settings.mesh.end(),
+                                        [&](const ir::NamedAxis& named) { return named.name == name; });
+      if (!is_named) return std::nullopt;
+      names.push_back(absl::StrCat("\"", name, "\""));
+    }
+    const std::string list = absl::StrJoin(names, ", ");
+    dimensions.push_back(names.empty() ? "_" : names.size() == 1 ? list : absl::StrCat("(", list, ")"));
+  }
+  return absl::StrCat("layout(", absl::StrJoin(dimensions, ", "), ")");
+}
+
+// Numbers of slices do not say which axes of the user's mesh cut, where several have one size.
+std::string PinText(const Assignment& assignment, ir::OpId op, const ir::Strategy& strategy, const ir::Pins& pins) {
+  const ir::Layout made = ir::OutputLayout(strategy, assignment.facts().rule(op));
+  const auto named = pins.settings.mesh.empty() ? std::nullopt : NamedLayoutText(made, assignment.mesh(), pins);
+  if (named.has_value()) {
+    return absl::StrCat("`pin \"", assignment.facts().op(op).name, "\" = ", *named, ";`");
+  }
   const std::string counts =
       ir::InStrategyText(ir::InStrategy(strategy, assignment.facts().rule(op), assignment.mesh()));
   return absl::StrCat("`pin \"", assignment.facts().op(op).name, "\" = shard", counts, ";`");
@@ -87,8 +113,8 @@ struct Conflict {
 
 class Conflicts {
  public:
-  Conflicts(const Assignment& assignment, const Spread& spread, const OpDemands& demands)
-      : assignment_(assignment), facts_(assignment.facts()), spread_(spread), demands_(demands) {}
+  Conflicts(const Assignment& assignment, const Spread& spread, const OpDemands& demands, const ir::Pins& pins)
+      : assignment_(assignment), facts_(assignment.facts()), spread_(spread), demands_(demands), pins_(pins) {}
 
   std::vector<Conflict> Find() const {
     std::vector<Conflict> conflicts;
@@ -106,11 +132,24 @@ class Conflicts {
     for (const Read& read : facts_.reads[value]) {
       if (!facts_.is_set(read.reader) || (demands_.count(value) > 0 && demands_.count(read.reader) > 0)) continue;
       std::optional<Conflict> conflict = Difference(value, read);
-      if (!conflict.has_value()) continue;
+      if (!conflict.has_value() || IsWithinARegion(*conflict)) continue;
       conflict->cost = CostOf(value);
       if (conflict->cost > 0) return conflict;
     }
     return std::nullopt;
+  }
+
+  // Whether both pins are what one region asks for: where its `in` and `out` differ, something in it is redistributed.
+  bool IsWithinARegion(const Conflict& conflict) const {
+    if (!conflict.made_for.has_value() || !conflict.read_for.has_value()) return false;
+    const std::optional<Span> made = SpanOf(pins_, *conflict.made_for), read = SpanOf(pins_, *conflict.read_for);
+    if (!made.has_value() || !read.has_value()) return false;
+    return std::any_of(pins_.regions.begin(), pins_.regions.end(), [&](const ir::Region& region) {
+      const auto holds = [&](const Span& span) {
+        return span.file == region.span.file && span.begin >= region.span.begin && span.end <= region.span.end;
+      };
+      return holds(*made) && holds(*read);
+    });
   }
 
   // The first group whose axes cut the two ends of an edge differently, where a pin leads to one of them.
@@ -163,6 +202,7 @@ class Conflicts {
   const GraphFacts& facts_;
   const Spread& spread_;
   const OpDemands& demands_;
+  const ir::Pins& pins_;
 };
 
 Diagnostic ContradictionOf(const GraphFacts& facts, const Conflict& conflict, const std::string& cost,
@@ -194,7 +234,7 @@ Diagnostic EndOf(const Assignment& assignment, const Conflict& conflict, const A
   if (const auto span = SpanOf(pins, pin)) warning.labels.push_back({*span, "the cut comes from this pin"});
   const ir::Strategy divided = WithRestPlaced(assignment.strategy(end), facts.rule(end), assignment.mesh(), group);
   if (!(divided == assignment.strategy(end))) {
-    warning.help.push_back(absl::StrCat("pin it in `parallel`: ", PinText(assignment, end, divided)));
+    warning.help.push_back(absl::StrCat("pin it in `parallel`: ", PinText(assignment, end, divided, pins)));
   }
   return warning;
 }
@@ -233,7 +273,8 @@ void ReportNoPins(const Assignment& assignment, const ir::Pins& pins, Diagnostic
     const ir::Strategy strategy =
         WithRestPlaced(ir::Strategy::Replicated(facts.rule(products[0])), facts.rule(products[0]), assignment.mesh(),
                        assignment.mesh().AxisIds());
-    error.help.push_back(absl::StrCat("pin one of them in `parallel`: ", PinText(assignment, products[0], strategy)));
+    error.help.push_back(
+        absl::StrCat("pin one of them in `parallel`: ", PinText(assignment, products[0], strategy, pins)));
   }
   error.help.push_back("or let `search = sapp` find the cuts");
   diagnostics.Add(std::move(error));
@@ -241,7 +282,7 @@ void ReportNoPins(const Assignment& assignment, const ir::Pins& pins, Diagnostic
 
 void WarnOfConflicts(const Assignment& assignment, const Spread& spread, const OpDemands& demands, const ir::Pins& pins,
                      Diagnostics& diagnostics) {
-  const std::vector<Conflict> conflicts = Conflicts(assignment, spread, demands).Find();
+  const std::vector<Conflict> conflicts = Conflicts(assignment, spread, demands, pins).Find();
   for (size_t i = 0; i < conflicts.size() && i < kMostConflicts; ++i) {
     Diagnostic warning = WarningOf(assignment, spread, conflicts[i], pins);
     if (i + 1 == kMostConflicts && conflicts.size() > kMostConflicts) {
@@ -252,7 +293,8 @@ void WarnOfConflicts(const Assignment& assignment, const Spread& spread, const O
   }
 }
 
-void WarnOfUnreached(const Assignment& assignment, const Spread& spread, Diagnostics& diagnostics) {
+void WarnOfUnreached(const Assignment& assignment, const Spread& spread, const ir::Pins& pins,
+                     Diagnostics& diagnostics) {
   const GraphFacts& facts = assignment.facts();
   for (size_t i = 0; i < spread.groups.size(); ++i) {
     const AxisGroup& group = spread.groups[i];
@@ -272,7 +314,7 @@ void WarnOfUnreached(const Assignment& assignment, const Spread& spread, Diagnos
         Warning(Code::kW0606, absl::StrCat("no pin's cut by ", names, " reaches ", ProductsText(facts, products)))
             .Note(absl::StrCat("the ranks of ", names, " repeat ", products.size() == 1 ? "its" : "their", " work"))
             .Help(absl::StrCat("pin ", products.size() == 1 ? "it" : "one of them",
-                               " in `parallel`: ", PinText(assignment, products[0], divided(products[0])))));
+                               " in `parallel`: ", PinText(assignment, products[0], divided(products[0]), pins))));
   }
 }
 

@@ -30,13 +30,14 @@ void ReportNoPins(const Assignment& assignment, const ir::Pins& pins, Diagnostic
 
 // W0605 for each value that is redistributed because the cuts of two pins contradict each other there, W0607 for each
 // that is because a pin's cut ends there, without cutting the value's maker or a reader: one list, the most expensive
-// first, at most 20 and the number of others. Values between two pinned ops are as the user wants them and not
-// reported.
+// first, at most 20 and the number of others. Values between two pinned ops, and between what two pins of one region
+// lead to, are as the user wants them and not reported.
 void WarnOfConflicts(const Assignment& assignment, const Spread& spread, const OpDemands& demands, const ir::Pins& pins,
                      Diagnostics& diagnostics);
 
 // W0606 for each group of axes that leaves products undivided which it could divide, the heaviest first.
-void WarnOfUnreached(const Assignment& assignment, const Spread& spread, Diagnostics& diagnostics);
+void WarnOfUnreached(const Assignment& assignment, const Spread& spread, const ir::Pins& pins,
+                     Diagnostics& diagnostics);
 
 }  // namespace cleave::search
 
