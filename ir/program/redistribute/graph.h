@@ -3,11 +3,11 @@
 //   ArrangementGraphs graphs;
 //   graphs.CheapestPath(problem).moves
 //
-// Problems of one tensor type with equal atoms share a graph. The moves of an arrangement are listed once, when a path
-// first comes to it. For each source Dijkstra's algorithm goes on from where it stopped until the target is settled,
-// and what leads to a settled arrangement stays. So an answer does not depend on what was asked before. A graph has all
-// arrangements of its atoms, three atoms in four dimensions for example about 200 with 20 moves each, and up to as many
-// sources: it is for few atoms. Not thread-safe.
+// Problems of one tensor type with equal atoms share a graph, and those of all types the moves of an arrangement, which
+// are listed once, when a path first comes to it: a size changes only what they cost. For each source Dijkstra's
+// algorithm goes on from where it stopped until the target is settled, and what leads to a settled arrangement stays.
+// So an answer does not depend on what was asked before. A graph has all arrangements of its atoms, three atoms in four
+// dimensions for example about 200 with 20 moves each, and up to as many sources: it is for few atoms. Not thread-safe.
 #ifndef CLEAVE_IR_PROGRAM_REDISTRIBUTE_GRAPH_H_
 #define CLEAVE_IR_PROGRAM_REDISTRIBUTE_GRAPH_H_
 
@@ -16,6 +16,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
 #include <tuple>
@@ -29,20 +30,41 @@
 
 namespace cleave::ir {
 
+// Of the problems with equal atoms and as many dimensions.
+class ArrangementMoves {
+ public:
+  struct Edge {
+    ArrangementMove move;
+    size_t to = 0;
+  };
+
+  explicit ArrangementMoves(const Problem& problem) : problem_(problem) {}
+
+  size_t NodeOf(const Arrangement& arrangement);
+  const Arrangement& arrangement(size_t node) const { return nodes_[node].arrangement; }
+  const std::vector<Edge>& EdgesOf(size_t node);
+
+ private:
+  struct Node {
+    Arrangement arrangement;
+    bool is_listed = false;
+    std::vector<Edge> edges = {};  // Once they are listed.
+  };
+
+  Problem problem_;         // Any of them: moves do not depend on source, target and sizes.
+  std::deque<Node> nodes_;  // A deque, because edges are read while more nodes are added.
+  absl::flat_hash_map<Arrangement, size_t> index_;
+};
+
 // Of the problems of one type with equal atoms.
 class ArrangementGraph {
  public:
-  explicit ArrangementGraph(const Problem& problem) : problem_(problem) {}
+  // `moves`: of these atoms; it outlives the object.
+  ArrangementGraph(const Problem& problem, ArrangementMoves& moves) : problem_(problem), moves_(&moves) {}
 
   FoundPath CheapestPath(const Arrangement& source, const Arrangement& target);
 
  private:
-  struct Edge {
-    ArrangementMove move;
-    double price = 0;
-    size_t to = 0;
-  };
-
   // The best path to an arrangement so far; the best of all once it is settled.
   struct Label {
     PathCost cost;
@@ -68,22 +90,22 @@ class ArrangementGraph {
     int64_t entries = 0;  // That `reached` has had.
   };
 
-  struct Node {
-    Arrangement arrangement;
-    double bytes = 0;  // Of the largest local piece.
-    bool is_listed = false;
-    std::vector<Edge> edges = {};  // Once they are listed.
-    std::unique_ptr<Tree> tree;    // Of the paths from here, once they are asked for.
+  // What an arrangement costs, once it is asked for.
+  struct Costs {
+    std::optional<double> bytes;  // Of the largest local piece.
+    std::vector<double> prices;   // Of its edges.
+    std::unique_ptr<Tree> tree;   // Of the paths from here.
   };
 
-  size_t NodeOf(const Arrangement& arrangement);
-  const std::vector<Edge>& EdgesOf(size_t node);
+  Costs& CostsOf(size_t node);
+  double BytesOf(size_t node);
+  const std::vector<double>& PricesOf(size_t node);
   void Settle(Tree& tree, size_t node);
   void Reach(Tree& tree, size_t node, const Label& label);
 
-  Problem problem_;         // Any of them: the moves and their prices do not depend on source and target.
-  std::deque<Node> nodes_;  // A deque, because edges are read while more nodes are added.
-  absl::flat_hash_map<Arrangement, size_t> index_;
+  Problem problem_;  // Any of them: prices do not depend on source and target.
+  ArrangementMoves* moves_;
+  std::deque<Costs> costs_;  // By node; a deque, because they are read while there are more.
 };
 
 class ArrangementGraphs {
@@ -97,9 +119,10 @@ class ArrangementGraphs {
  private:
   // What moves and their prices depend on: besides the type of each atom the weight, the link, the size and how it is
   // reduced.
-  using Key = std::tuple<DType, Shape, std::vector<std::tuple<double, std::string, int64_t, Reduction>>>;
+  using Atoms = std::vector<std::tuple<double, std::string, int64_t, Reduction>>;
 
-  absl::flat_hash_map<Key, ArrangementGraph> graphs_;
+  absl::flat_hash_map<std::pair<size_t, Atoms>, std::unique_ptr<ArrangementMoves>> moves_;  // By rank and atoms.
+  absl::flat_hash_map<std::tuple<DType, Shape, Atoms>, ArrangementGraph> graphs_;
 };
 
 }  // namespace cleave::ir

@@ -85,11 +85,29 @@ struct Item {
   int64_t size() const { return slot_size * static_cast<int64_t>(slots.size()); }
 };
 
+// When a slot is in use, with what nearly all questions need in one place: slots are compared with one another more
+// often than anything else is done.
+struct Use {
+  explicit Use(const Ranges& ranges)
+      : ranges(&ranges), is_one(ranges.size() == 1), span(ranges.empty() ? LiveRange() : ranges.front()) {
+    if (!ranges.empty()) span.last = ranges.back().last;
+  }
+
+  bool Meets(const Use& other) const {
+    if (is_one && other.is_one) return span.Meets(other.span);
+    return Meet(*ranges, *other.ranges);
+  }
+
+  const Ranges* ranges;
+  bool is_one;
+  LiveRange span;  // From the first to the last.
+};
+
 // A slot of a placed item.
 struct Placed {
   int64_t begin = 0;
   int64_t end = 0;
-  const Ranges* ranges = nullptr;
+  Use use;
 };
 
 // How the beginning, or the end, of the lives of a family's values changes from layer to layer: -1, 0 or 1.
@@ -279,7 +297,7 @@ class Planner {
     }
     for (size_t slot = 0; slot < item.slots.size(); ++slot) {
       const int64_t begin = item.offset + item.stride * static_cast<int64_t>(slot);
-      const Placed placed = {begin, begin + item.slot_size, &item.slots[slot]};
+      const Placed placed = {begin, begin + item.slot_size, Use(item.slots[slot])};
       placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), begin, IsBefore), placed);
       total_ = std::max(total_, placed.end);
     }
@@ -290,11 +308,12 @@ class Planner {
 
   // The lowest place from `least` on for a slot.
   int64_t LowestFor(const Ranges& ranges, int64_t size, int64_t least = 0) const {
+    const Use use(ranges);
     int64_t offset = least;
     // Those before end before `least`.
     auto other = std::upper_bound(placed_.begin(), placed_.end(), least - largest_slot_, IsBefore);
     for (; other != placed_.end() && other->begin < offset + size; ++other) {
-      if (other->end > offset && Meet(*other->ranges, ranges)) offset = other->end;
+      if (other->end > offset && other->use.Meets(use)) offset = other->end;
     }
     return offset;
   }
