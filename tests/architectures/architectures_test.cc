@@ -57,7 +57,7 @@ std::vector<Example> ReadExamples() {
   std::vector<Example> all;
   std::stringstream text(ReadText("tests/architectures/pytorch.txt"));
   for (std::string line; std::getline(text, line);) {
-    if (absl::StartsWith(line, "examples/")) {
+    if (absl::StrContains(line, ".model;")) {
       all.push_back(ReadExample(line));
       continue;
     }

@@ -532,6 +532,58 @@ def gat(p, batch, nodes, edges, features, heads, head, classes, depth):
     return F.cross_entropy(dense(p, "logits", x, classes).flatten(0, 1), label.flatten())
 
 
+def convnext(p, batch, size, patch, widths, depths, rate):
+    def norm(name, x):  # Of the channels, at each place.
+        return F.layer_norm(x, x.shape[-1:], p(name + ".weight", x.shape[-1]), p(name + ".bias", x.shape[-1]), 1e-6)
+
+    def last(x):
+        return x.permute(0, 2, 3, 1)
+
+    def first(x):
+        return x.permute(0, 3, 1, 2)
+
+    image, label = floats(batch, 3, size, size), whole((batch,), 10)
+    h = first(norm("start", last(conv2d(p, "stem", image, widths[0], patch, patch))))
+    for s, (width, depth) in enumerate(zip(widths, depths)):
+        if s > 0:
+            half = f"half.{s}"
+            h = conv2d(p, half, first(norm(half + ".norm", last(h))), width, 2, 2)
+        for i in range(depth):
+            own = f"h.{s}.{i}"
+            seen = F.conv2d(h, p(own + ".seen.weight", width, 1, 7, 7), p(own + ".seen.bias", width), padding=3, groups=width)
+            up = F.gelu(dense(p, own + ".mixed.dense_0", norm(own + ".norm", last(seen)), 4 * width))
+            mixed = first(dense(p, own + ".mixed.dense_1", up, width) * p(own + ".scale", width))
+            h = h + mixed
+    logits = dense(p, "logits", norm("norm", h.mean((2, 3))), 10)
+    return F.cross_entropy(logits, label, label_smoothing=0.1)
+
+
+def dit(p, batch, size, patch, channels, width, heads, depth, times):
+    def told(x, shift, scale):
+        return F.layer_norm(x, x.shape[-1:], eps=1e-6) * (1 + scale[:, None]) + shift[:, None]
+
+    image, label = floats(batch, channels, size, size), whole((batch,), 10)
+    time = (Draws.uniform("time.uniform", batch).float() * times).long()
+    noise = Draws.normal("noise.normal", *image.shape)
+    kept = torch.cumprod(1 - torch.linspace(1e-4, 0.02, times), 0)[time][:, None, None, None]
+    noisy = kept.sqrt() * image + (1 - kept).sqrt() * noise
+    angle = time[:, None] * torch.exp(torch.arange(16) * (-math.log(10000) / 16))
+    when = dense(p, "when", F.silu(dense(p, "hidden", torch.cat((angle.cos(), angle.sin()), 1), width)), width)
+    label = torch.where(Draws.uniform("is_told.uniform", batch) < 0.9, label, 10)
+    about = F.silu(when + p("what.weight", 11, width)[label])
+    x = conv2d(p, "patches", noisy, width, patch, patch).flatten(2).transpose(1, 2)
+    x = x + p("x.weight", x.shape[1], width)
+    for i in range(depth):
+        own = f"x.{i}"
+        parts = dense(p, own + ".parts", about, 6 * width).chunk(6, 1)
+        x = x + parts[2][:, None] * attention(p, own + ".attn.attention_0", told(x, *parts[:2]), heads, False, dense)
+        x = x + parts[5][:, None] * mlp(p, own + ".ffn.mlp_0", told(x, *parts[3:5]), 4 * width)
+    out = dense(p, "out.dense_0", told(x, *dense(p, "shift_scale", about, 2 * width).chunk(2, 1)), patch * patch * channels)
+    side = size // patch
+    guess = out.reshape(batch, side, side, patch, patch, channels).permute(0, 5, 1, 3, 2, 4).reshape(image.shape)
+    return F.mse_loss(guess, noise)
+
+
 FIELDS = {"llama": ("width", "heads", "groups", "hidden", "depth")}  # Of the model's record `sizes`.
 
 
@@ -558,7 +610,8 @@ def train(model, lr, folder=None, files=None, devices=(None,), clip=None, traine
     for file in files or [name]:
         for count in devices:
             on = [] if count is None else [f"devices={count}"]
-            print(";".join([f"examples/{folder or name}/{file}.model"] + settings + on))
+            place = folder or f"examples/{name}"
+            print(";".join([f"{place}/{file}.model"] + settings + on))
     print(*losses)
 
 
@@ -590,5 +643,10 @@ for cell in ("lstm", "gru"):
 train(lora, 0.5, trained=is_change, batch=2, seq=6, vocab=11, width=8, heads=2, depth=2, rank=2)
 train(mamba, 0.3, clip=1.0, batch=2, seq=7, vocab=11, width=6, inner=8, states=3, rank=2, kernel=3, depth=2)
 train(gla, 0.3, clip=1.0, batch=2, seq=7, vocab=11, width=8, heads=2, rank=3, hidden=12, depth=2, chunk=3)
-train(gcn, 0.2, folder="graphs", batch=3, nodes=5, edges=9, features=4, width=6, classes=5, depth=2)
-train(gat, 0.2, folder="graphs", batch=3, nodes=5, edges=9, features=4, heads=2, head=3, classes=5, depth=2)
+train(gcn, 0.2, folder="examples/graphs", batch=3, nodes=5, edges=9, features=4, width=6, classes=5, depth=2)
+train(gat, 0.2, folder="examples/graphs", batch=3, nodes=5, edges=9, features=4, heads=2, head=3, classes=5, depth=2)
+for model, sizes in (
+    (convnext, dict(batch=2, size=16, patch=2, widths=(4, 6), depths=(2, 1), rate=0.0)),
+    (dit, dict(batch=2, size=4, patch=2, channels=3, width=8, heads=2, depth=2, times=6)),
+):
+    train(model, 0.1, folder="tests/architectures", **sizes)
