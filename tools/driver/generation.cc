@@ -47,8 +47,16 @@ std::optional<ir::OpId> TokensOf(const ir::Graph& graph, const ir::TensorType& l
   return tokens;
 }
 
-// The argument of the model that is the first dimension of its inputs, as `batch` in `input tokens: i32[batch, seq];`;
-// nullopt where it has none.
+// `batch`, or `sizes.batch`: a name and fields of it. Empty for any other expression.
+std::string NameOf(const dsl::syntax::Expression& expression) {
+  if (const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind)) return name->text;
+  const auto* field = std::get_if<dsl::syntax::Field>(&expression.kind);
+  const std::string of = field != nullptr ? NameOf(*field->base) : "";
+  return of.empty() ? "" : absl::StrCat(of, ".", field->name.text);
+}
+
+// The argument of the model, or the field of one, that is the first dimension of its inputs, as `batch` in
+// `input tokens: i32[batch, seq];`; nullopt where it has none.
 std::optional<std::string> BatchArgument(const dsl::syntax::File& file) {
   for (const dsl::syntax::Item& item : file.items) {
     const auto* model = std::get_if<dsl::syntax::Model>(&item.kind);
@@ -58,10 +66,9 @@ std::optional<std::string> BatchArgument(const dsl::syntax::File& file) {
       if (input == nullptr || input->file.has_value()) continue;
       if (!input->type.dimensions.has_value() || input->type.dimensions->empty()) continue;
       const auto* size = std::get_if<dsl::syntax::Expression>(&input->type.dimensions->front().kind);
-      const auto* name = size != nullptr ? std::get_if<dsl::syntax::Name>(&size->kind) : nullptr;
-      if (name == nullptr) return std::nullopt;
+      const std::string name = size != nullptr ? NameOf(*size) : "";
       for (const dsl::syntax::Parameter& parameter : model->parameters) {
-        if (parameter.name.text == name->text) return name->text;
+        if (parameter.name.text == name.substr(0, name.find('.'))) return name;
       }
       return std::nullopt;
     }
