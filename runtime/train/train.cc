@@ -31,9 +31,14 @@
 namespace cleave::runtime {
 namespace {
 
+// What has the same name in another folder.
+std::string InFolder(const std::string& folder, const std::string& path) {
+  return folder + "/" + path.substr(path.rfind('/') + 1);
+}
+
 // The files and folders of the same names in another folder. Returns whether there are any.
 bool MoveFiles(DataSpec& spec, const std::string& folder) {
-  const auto move = [&](std::string& path) { path = folder + "/" + path.substr(path.rfind('/') + 1); };
+  const auto move = [&](std::string& path) { path = InFolder(folder, path); };
   bool moved = !spec.files.empty();
   for (InputFile& file : spec.files) move(file.path);
   for (DataSpec& part : spec.parts) {
@@ -43,15 +48,34 @@ bool MoveFiles(DataSpec& spec, const std::string& folder) {
   return moved;
 }
 
-// The model's data, or those that --data names.
-Result<DataSpec> ChooseData(const TrainingSettings& settings, const Options& options) {
+// The program's inputs. Files of their own are those of the same names in the folder of --data, but where that is the
+// path of the samples.
+std::vector<ModelInput> InputsOf(TrainingProgram& program, const TrainingSettings& settings, const Options& options) {
+  std::vector<ModelInput> inputs = program.Inputs();
+  const bool moves = options.data.has_value() && settings.data.path.empty();
+  for (ModelInput& input : inputs) {
+    if (moves && !input.has_samples()) input.file.path = InFolder(*options.data, input.file.path);
+  }
+  return inputs;
+}
+
+// The model's data, or those that --data names. Asked for by all ranks, of which perhaps only some have inputs with
+// files of their own.
+Result<DataSpec> ChooseData(const TrainingSettings& settings, const Options& options,
+                            const std::vector<ModelInput>& inputs, Comm& comm) {
   DataSpec spec = settings.data;
   spec.only_tests = settings.mode != Mode::kTrain;
   if (!options.data.has_value()) return spec;
   if (MoveFiles(spec, *options.data)) return spec;
-  if (spec.path.empty()) return Error{ExitCode::kUsage, "`--data` is given, and the program makes its data itself"};
-  spec.path = *options.data;
-  return spec;
+  if (!spec.path.empty()) {
+    spec.path = *options.data;
+    return spec;
+  }
+  const bool has_files =
+      std::any_of(inputs.begin(), inputs.end(), [](const ModelInput& input) { return !input.has_samples(); });
+  const std::vector<std::string> texts = comm.GatherText(has_files ? "1" : "0");
+  if (std::find(texts.begin(), texts.end(), "1") != texts.end()) return spec;
+  return Error{ExitCode::kUsage, "`--data` is given, and the program makes its data itself"};
 }
 
 std::string Headline(const TrainingSettings& settings, const Batches& batches, uint64_t seed) {
@@ -108,7 +132,7 @@ Result<std::optional<CheckpointBase>> SetParameters(const TrainingSettings& sett
                                                     const std::vector<ParameterView>& parameters, uint64_t seed,
                                                     Report& report) {
   program.Initialize();
-  if (auto error = ReadInputsOnce(comm, program.Inputs())) return *error;
+  if (auto error = ReadInputsOnce(comm, InputsOf(program, settings, options))) return *error;
   if (auto error = ReadParameterFiles(comm, settings.parameter_files, parameters)) return *error;
   const std::string params = options.params.value_or(settings.params);
   const bool trains = settings.mode == Mode::kTrain;
@@ -175,8 +199,9 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
     profile.EndStep();
     record.step_seconds.push_back(Now() - start);
   };
-  const Result<GenerationRecord> made = settings.generation.run(
-      {settings.generation, options.others, comm, watch, observer, InputsOfSteps(program->Inputs()), compute, seed});
+  const Result<GenerationRecord> made =
+      settings.generation.run({settings.generation, options.others, comm, watch, observer,
+                               InputsOfSteps(InputsOf(*program, settings, options)), compute, seed});
   if (!made.ok()) return made.error();
   record.generation = made.value();
   record.seconds = made.value().prompt_seconds + made.value().seconds;
@@ -202,10 +227,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, Options optio
     return Error{ExitCode::kUsage, "this program does not train: there is nothing to save or to go on with"};
   }
   const uint64_t seed = options.seed.value_or(seed_then.value_or(settings.seed));
-  Result<DataSpec> data = ChooseData(settings, options);
-  if (!data.ok()) return data.error();
   const bool is_first = comm.rank() == 0;
-  data.value().shows_progress = is_first && !options.quiet;
   // Ranks that share a process share its standard output.
   const bool prints = is_first || (options.log_all_ranks && comm.ranks_in_this_process() == 1);
   Result<Report> report =
@@ -218,8 +240,12 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, Options optio
   Observer observer(comm, settings.join_looks);
   const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step, observer};
   const std::unique_ptr<TrainingProgram> program = create(context);
+  const std::vector<ModelInput> inputs = InputsOf(*program, settings, options);
+  Result<DataSpec> data = ChooseData(settings, options, inputs, comm);
+  if (!data.ok()) return data.error();
+  data.value().shows_progress = is_first && !options.quiet;
   watch.Start("reading the data", 0);
-  Result<std::unique_ptr<Batches>> batches = Batches::Open(data.value(), InputsOfSteps(program->Inputs()), seed);
+  Result<std::unique_ptr<Batches>> batches = Batches::Open(data.value(), InputsOfSteps(inputs), seed);
   if (std::optional<Error> error = Agree(comm, batches.ok() ? std::nullopt : std::optional<Error>(batches.error())))
     return error;
   watch.Start("initial values", 0);
