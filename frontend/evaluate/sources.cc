@@ -43,7 +43,13 @@ std::optional<Initialization> InitializationOf(const dsl::syntax::Param& param,
   if (!value.is_initializer() || !type.has_value()) return std::nullopt;
   const InitializerValue& initializer = value.as_initializer();
   if (initializer.name == kNpyInitializer) return Initialization{.form = kNpyInitializer, .file = initializer.file};
-  return Initialize(initializer.name, initializer.numbers, type->shape);
+  const Initialization initialization = Initialize(initializer.name, initializer.numbers, type->shape);
+  const bool is_whole = initialization.form == "constant" && IsI32(initialization.first);
+  if (type->dtype != ir::DType::kI32 || is_whole) return initialization;
+  context.reporter.Report(Error(Code::kE0508, "first values that i32 does not have")
+                              .At(param.initializer.span, absl::StrCat("`", param.name.text, "` is ", type->ToString()))
+                              .Help("`zeros()`, `ones()`, `constant(7)` or `npy(\"FILE.npy\")`"));
+  return std::nullopt;
 }
 
 }  // namespace
@@ -139,28 +145,26 @@ void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::State
   const Span call = context.reporter.UserPlace(param.name.span);
   std::vector<dsl::syntax::Attribute> attributes = statement.attributes;
   const bool is_local = TakeLocal(attributes, model, context.reporter);
-  const std::string word = param.is_state ? "state" : "parameter";
   if (param.is_state && context.graph().is_manual()) {
     context.reporter.Report(Error(Code::kE0211, "`state` in a manual model")
                                 .At(param.name.span, "what it is after a step could differ between the ranks"));
   }
-  if (type && type->dtype != ir::DType::kF32) {
+  if (type && type->dtype != ir::DType::kF32 && !param.is_state) {
     context.reporter.Report(
-        Error(Code::kE0204, absl::StrCat("a ", word, " must be f32"))
-            .At(param.type.element.span, absl::StrCat("`", param.name.text, "` is ", type->ToString())));
+        Error(Code::kE0204, "a parameter must be f32")
+            .At(param.type.element.span, absl::StrCat("`", param.name.text, "` is ", type->ToString()))
+            .Note("no gradient reaches whole numbers: a `state` may be i32"));
   } else if (type && frame.layer.has_value() && frame.layer->again) {
     value = SharedParameter(param, path, *type, frame.layer->first, context);
   } else if (type && initialization && IsFirst(path, frame.TrailOf(own), call, numbers, context.reporter)) {
     const auto add = [&] {
-      return context.ops.AddValid(ir::OpKind::kParameter, {},
-                                  {{ir::attribute::kShape, type->shape},
-                                   {ir::attribute::kInit, initialization->form},
-                                   {ir::attribute::kFirst, initialization->first},
-                                   {ir::attribute::kSecond, initialization->second},
-                                   {ir::attribute::kFile, initialization->file},
-                                   {ir::attribute::kLocal, is_local},
-                                   {ir::attribute::kTrained, !param.is_state}},
-                                  path, statement.span);
+      ir::Attributes attributes = {
+          {ir::attribute::kShape, type->shape},           {ir::attribute::kInit, initialization->form},
+          {ir::attribute::kFirst, initialization->first}, {ir::attribute::kSecond, initialization->second},
+          {ir::attribute::kFile, initialization->file},   {ir::attribute::kLocal, is_local},
+          {ir::attribute::kTrained, !param.is_state}};
+      if (type->dtype != ir::DType::kF32) attributes.Set(ir::attribute::kDType, type->dtype);
+      return context.ops.AddValid(ir::OpKind::kParameter, {}, attributes, path, statement.span);
     };
     const auto add_in_layer = [&] {
       const OpWriter::Inside inside = context.ops.EnterAs(frame.layer->made_in);
@@ -204,7 +208,7 @@ void Sources::RunSlot(const dsl::syntax::Param& state, const dsl::syntax::Statem
                                 .At(state.initializer.span, "with other values here")
                                 .Help("`= zeros()`"));
   } else if (type && type->dtype != ir::DType::kF32) {
-    context.reporter.Report(Error(Code::kE0204, "a state must be f32")
+    context.reporter.Report(Error(Code::kE0204, "a state of an optimizer must be f32")
                                 .At(state.type.element.span, absl::StrCat("`", name, "` is ", type->ToString())));
   } else if (const auto [place, is_first] = parameter_places_.try_emplace(path, state.name.span); !is_first) {
     context.reporter.Report(Error(Code::kE0210, absl::StrCat("two states of an optimizer are called `", name, "`"))

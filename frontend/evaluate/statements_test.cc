@@ -218,7 +218,11 @@ TEST(StatementsTest, Updates) {
   CheckBody("state s: f32[8, 6] = zeros(); update s = s + x;", "s(): f32[8, 6]\ns.add(s, x): f32[8, 6]");
   CheckBody("state s: f32[6] = zeros(); update s = x;", "E0206: state `s` is f32[6]");
   CheckBody("state s: f32[6] = zeros(); update s = 1;", "E0206: state `s` is f32[6]");
-  CheckBody("state s: i32[6] = zeros();", "E0204: a state must be f32");
+  CheckBody("state s: i32[6] = constant(-3); update s = s + 1;",
+            "s(): i32[6]\ns.constant(): i32[]\ns.add(s, s.constant): i32[6]");
+  CheckBody("state s: i32[6] = zeros(); update s = x[0];", "E0206: state `s` is i32[6]");
+  CheckBody("state s: i32[6] = uniform();", "E0508: first values that i32 does not have");
+  CheckBody("state s: i32[6] = constant(0.5);", "E0508: first values that i32 does not have");
   CheckBody("state s: f32[8, 6] = zeros(); update s = x; update s = x;", "E0209: two updates of `s`");
   CheckBody("state s: f32[8, 6] = zeros(); for i in 0..2 { update s = x; }", "E0209: two updates of `s`");
   CheckBody("state s: f32[6] = zeros(); state t: f32[6] = zeros(); update s = reshape(t, (6,));",

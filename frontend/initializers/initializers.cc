@@ -1,6 +1,8 @@
 #include "frontend/initializers/initializers.h"
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 namespace cleave::frontend {
 namespace {
@@ -23,6 +25,11 @@ Fans FansOf(const ir::Shape& shape) {
 std::vector<std::string> InitializerNames() {
   return {"zeros",      "ones",      "constant",       "normal",       "uniform",
           "he_uniform", "he_normal", "xavier_uniform", kNpyInitializer};
+}
+
+bool IsI32(double number) {
+  return number == std::trunc(number) && number >= std::numeric_limits<int32_t>::min() &&
+         number <= std::numeric_limits<int32_t>::max();
 }
 
 std::optional<Signature> InitializerSignature(const std::string& name) {

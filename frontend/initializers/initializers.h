@@ -16,6 +16,9 @@
 
 namespace cleave::frontend {
 
+// Whether i32 has this number.
+bool IsI32(double number);
+
 // The attributes `init`, `first`, `second` and `file` of a `parameter` op.
 struct Initialization {
   std::string form;  // "constant" (first), "uniform" (first to second), "normal" (mean first, deviation second), "npy".

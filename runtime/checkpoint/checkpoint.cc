@@ -34,6 +34,7 @@ constexpr char kUnfinished[] = ".unfinished";
 constexpr char kBest[] = "best";
 constexpr char kNumbersOf[] = "numbers_of";
 constexpr char kScalesOf[] = "scales_of";
+constexpr char kType[] = "type";
 constexpr char kDigestMember[] = ",\"digest\":\"";
 
 Error InputError(std::string message) { return {ExitCode::kInput, std::move(message)}; }
@@ -66,6 +67,7 @@ std::string IndexText(const CheckpointFacts& facts, const Mesh& mesh, const std:
     json.Add("name", tensor.name);
     json.Add("shape", JsonArray(layout.shape));
     json.Add("axes", AxesJson(layout.axes));
+    if (IsInteger(tensor)) json.Add(kType, StoredTypeOf(tensor));
     if (tensor.part.has_value()) json.Add(tensor.part->is_numbers ? kNumbersOf : kScalesOf, tensor.part->matrix);
     if (layout.stage.has_value()) json.Add("stage", JsonArray({layout.stage->axis, layout.stage->index}));
     tensors.Add(json);
@@ -241,6 +243,14 @@ class IndexReader {
     if (tensor.layout.axes.size() > tensor.layout.shape.size()) {
       return InputError(Format("cuts a dimension that `%s` does not have", tensor.name.c_str()));
     }
+    if (json.Find(kType) != nullptr) {
+      const Result<std::string> type = StringMember(json, kType);
+      if (!type.ok()) return type.error();
+      if (type.value() == "I32") tensor.values = NoIntegers();
+      if (type.value() != StoredTypeOf(tensor)) {
+        return InputError(Format("has `%s` of a type that this program does not know", tensor.name.c_str()));
+      }
+    }
     for (const char* const member : {kNumbersOf, kScalesOf}) {
       if (json.Find(member) == nullptr) continue;
       Result<std::string> matrix = StringMember(json, member);
@@ -284,11 +294,11 @@ struct Wanted {
   Region common;   // What the rank holds of that.
 };
 
-std::optional<Error> ReadWanted(const SafetensorsFile& file, const std::string& name, const Wanted& wanted,
-                                const Region& held, float* values) {
+std::optional<Error> ReadWanted(const SafetensorsFile& file, const std::string& name, const std::string& type,
+                                const Wanted& wanted, const Region& held, float* values) {
   const SafetensorsEntry* const entry = file.Find(name);
   const std::string* const digests = file.FindMetadata(name);
-  if (entry == nullptr || digests == nullptr || entry->type != "F32" || entry->shape != wanted.slice.size ||
+  if (entry == nullptr || digests == nullptr || entry->type != type || entry->shape != wanted.slice.size ||
       digests->size() != BlockDigestsLength(entry->bytes)) {
     return InputError(
         Format("`%s` does not hold the part of `%s` that the index expects there", file.path().c_str(), name.c_str()));
@@ -395,7 +405,7 @@ ValueSource SourceOf(const StateTensor& tensor) {
   return {tensor.part->matrix, RowsOf(*tensor.part, tensor.layout)};
 }
 
-bool IsReadInPlace(const StateTensor& tensor) { return !tensor.part.has_value() && AreFloatsOnHost(tensor.values); }
+bool IsReadInPlace(const StateTensor& tensor) { return !tensor.part.has_value() && AreWrittenInPlace(tensor.values); }
 
 void SetFrom(const StateTensor& tensor, const Region& piece, const std::vector<float>& read) {
   if (tensor.part.has_value()) return SetPart(*tensor.part, piece, read.data(), tensor.values);
@@ -519,6 +529,9 @@ std::optional<Error> Checkpoint::CheckFits(const std::vector<StateTensor>& state
     if (found->second->layout.shape != shape) {
       other.push_back(Format("`%s` is %s there and %s here", source.name.c_str(),
                              ShapeText(found->second->layout.shape).c_str(), ShapeText(shape).c_str()));
+    } else if (IsInteger(*found->second) != IsInteger(tensor)) {
+      other.push_back(Format("`%s` is %s there and %s here", source.name.c_str(), StoredTypeOf(*found->second),
+                             StoredTypeOf(tensor)));
     }
     stored.erase(found);
   }
@@ -584,8 +597,10 @@ std::optional<Error> Checkpoint::LoadOwn(const std::vector<StateTensor>& state, 
     for (const Wanted& wanted : all) {
       const Reading& reading = readings[wanted.reading];
       float* const values = reading.is_in_place ? reading.tensor->values.As<float>() : on_host[wanted.reading].data();
-      if (auto error = ReadWanted(file.value(), reading.source.name, wanted, held[wanted.reading], values))
+      const char* const type = StoredTypeOf(*stored.at(reading.source.name));
+      if (auto error = ReadWanted(file.value(), reading.source.name, type, wanted, held[wanted.reading], values)) {
         return error;
+      }
     }
   }
   for (size_t i = 0; i < readings.size(); ++i) {

@@ -31,7 +31,8 @@
 
 namespace cleave::runtime {
 
-// A tensor that outlives a step, and the piece of it that this rank holds. In files it is f32.
+// A tensor that outlives a step, and the piece of it that this rank holds. In files it is f32, or i32 where its values
+// are. Of values that are elsewhere there is the type alone: NoIntegers() is that of i32.
 struct StateTensor {
   std::string name;
   TensorLayout layout;
@@ -45,6 +46,11 @@ struct ValueSource {
   TensorLayout layout;
 };
 ValueSource SourceOf(const StateTensor& tensor);
+
+inline Reals NoIntegers() { return static_cast<int32_t*>(nullptr); }
+inline bool IsInteger(const StateTensor& tensor) { return tensor.values.type() == RealType::kI32; }
+// What files of safetensors call its type.
+inline const char* StoredTypeOf(const StateTensor& tensor) { return IsInteger(tensor) ? "I32" : "F32"; }
 
 // Whether what is read are its values as they lie.
 bool IsReadInPlace(const StateTensor& tensor);

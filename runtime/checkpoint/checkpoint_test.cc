@@ -180,6 +180,36 @@ TEST(Checkpoint, EachElementIsWrittenOnce) {
   }
 }
 
+TEST(Checkpoint, WholeNumbersStayAsTheyAre) {
+  const Folder folder;
+  const Mesh mesh = {{"m0", 2}};
+  const auto state = [](Reals values, bool is_cut) {
+    return std::vector<StateTensor>{{"seen", {{6}, {is_cut ? std::vector<int>{0} : std::vector<int>{}}}, values}};
+  };
+  // Floats have none of the first two.
+  std::vector<int32_t> halves[] = {{16777217, -2147483647, 0}, {-1, 7, 2147483647}};
+  std::vector<Shard> shards;
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    ShardWriter writer(folder.path(), state(halves[rank].data(), true), mesh, rank);
+    writer.Start(5);
+    const Result<Shard> shard = writer.Take();
+    ASSERT_TRUE(shard.ok());
+    shards.push_back(shard.value());
+  }
+  const CheckpointFacts facts = {"Net", 5, 7};
+  ASSERT_FALSE(Complete(folder.path(), facts, mesh, state(NoIntegers(), true), shards, 9).has_value());
+  const Result<Checkpoint> checkpoint = Checkpoint::Open(folder.path() + "/step_5");
+  ASSERT_TRUE(checkpoint.ok());
+  std::vector<int32_t> read(6);
+  ASSERT_FALSE(checkpoint.value().CheckFits(state(read.data(), false), {}).has_value());
+  ASSERT_FALSE(checkpoint.value().Load(state(read.data(), false), {}, 0).has_value());
+  EXPECT_EQ(read, (std::vector<int32_t>{16777217, -2147483647, 0, -1, 7, 2147483647}));
+  std::vector<float> floats(6);
+  const std::optional<Error> error = checkpoint.value().CheckFits(state(floats.data(), false), {});
+  ASSERT_TRUE(error.has_value());
+  EXPECT_NE(error->message.find("`seen` is I32 there and F32 here"), std::string::npos) << error->message;
+}
+
 TEST(Checkpoint, ValuesOf16BitsAreFloatsInFiles) {
   const Folder folder;
   std::vector<BFloat16> written;

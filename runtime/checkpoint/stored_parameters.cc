@@ -35,6 +35,18 @@ std::string QuotedNames(std::vector<std::string> names) {
   return names.empty() ? "none" : Listed(names);
 }
 
+// Reads a piece as it is wanted; `values`: of floats, or the bytes of whole numbers in their place.
+std::optional<Error> ReadPieceOf(const StateTensor& tensor, const SafetensorsFile& file, const SafetensorsEntry& entry,
+                                 const Region& piece, float* values) {
+  if (!IsInteger(tensor)) return file.ReadPiece(entry, piece, values);
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(int32_t));
+  std::optional<Error> error;
+  ForEachRun(piece, [&](int64_t global, int64_t local, int64_t count) {
+    if (!error.has_value()) error = file.Read(entry.offset + global * kBytes, count * kBytes, values + local);
+  });
+  return error;
+}
+
 std::optional<Error> LoadFromFile(const SafetensorsFile& file, const std::vector<StateTensor>& found, const Mesh& mesh,
                                   int64_t rank) {
   std::vector<float> on_host;
@@ -44,11 +56,11 @@ std::optional<Error> LoadFromFile(const SafetensorsFile& file, const std::vector
     const Region piece = RegionOf(StoredLayout(source.layout, mesh), mesh, rank);
     const SafetensorsEntry& entry = *file.Find(source.name);
     if (IsReadInPlace(tensor)) {
-      if (auto error = file.ReadPiece(entry, piece, tensor.values.As<float>())) return error;
+      if (auto error = ReadPieceOf(tensor, file, entry, piece, tensor.values.As<float>())) return error;
       continue;
     }
     on_host.resize(static_cast<size_t>(ElementCount(piece.size)));
-    if (auto error = file.ReadPiece(entry, piece, on_host.data())) return error;
+    if (auto error = ReadPieceOf(tensor, file, entry, piece, on_host.data())) return error;
     SetFrom(tensor, RegionOf(StoredLayout(tensor.layout, mesh), mesh, rank), on_host);
   }
   return std::nullopt;
@@ -90,7 +102,7 @@ Result<StoredParameters> StoredParameters::Open(const std::string& path) {
   if (!checkpoint.ok()) return checkpoint.error();
   StoredParameters result(path, std::move(checkpoint.value()));
   for (const StateTensor& tensor : std::get<Checkpoint>(result.source_).Parameters()) {
-    result.tensors_.push_back({tensor.name, "F32", tensor.layout.shape});
+    result.tensors_.push_back({tensor.name, StoredTypeOf(tensor), tensor.layout.shape});
   }
   return result;
 }
@@ -111,11 +123,12 @@ Result<MatchedParameters> StoredParameters::Match(const std::vector<StateTensor>
     }
     const Tensor& tensor = *found->second;
     const std::vector<int64_t> shape = StoredLayout(source.layout, mesh).shape;
-    const bool is_wrong = !IsSafetensorsFloat(tensor.type) || tensor.shape != shape;
+    const bool is_of_type = IsInteger(parameter) ? tensor.type == "I32" : IsSafetensorsFloat(tensor.type);
+    const bool is_wrong = !is_of_type || tensor.shape != shape;
     if (is_wrong && is_new) {
-      mistakes += Format("%s`%s` holds `%s` as %s%s, and the parameter is f32%s",
-                         mistakes.empty() ? "" : "\nerror: ", path_.c_str(), source.name.c_str(), tensor.type.c_str(),
-                         ShapeText(tensor.shape).c_str(), ShapeText(shape).c_str());
+      mistakes += Format("%s`%s` holds `%s` as %s%s, and the %s%s", mistakes.empty() ? "" : "\nerror: ", path_.c_str(),
+                         source.name.c_str(), tensor.type.c_str(), ShapeText(tensor.shape).c_str(),
+                         IsInteger(parameter) ? "state is i32" : "parameter is f32", ShapeText(shape).c_str());
     }
     matched.found.push_back(parameter);
   }

@@ -102,6 +102,20 @@ class StoredParametersTest : public testing::Test {
   std::string folder_;
 };
 
+TEST_F(StoredParametersTest, WholeNumbersAreReadAsTheyAre) {
+  const std::string path = WriteFile({{"seen", "I32", {4}, BytesOf(std::vector<int32_t>{1, 2, 16777217, -4})}});
+  std::vector<int32_t> half(2);
+  EXPECT_EQ(Read(path, {{"seen", {{4}, {{0}}}, half.data()}}, {{"m0", 2}}, 1),
+            "1 of 1 parameters begin with the values in `F/x.safetensors`\n");
+  EXPECT_EQ(half, (std::vector<int32_t>{16777217, -4}));
+  std::vector<float> floats(4);
+  EXPECT_EQ(Read(path, {{"seen", {{4}}, floats.data()}}),
+            "`F/x.safetensors` holds `seen` as I32[4], and the parameter is f32[4]");
+  const std::string of_floats = WriteFile({{"seen", "F32", {2}, BytesOf(std::vector<float>{1, 2})}});
+  EXPECT_EQ(Read(of_floats, {{"seen", {{2}}, half.data()}}),
+            "`F/x.safetensors` holds `seen` as F32[2], and the state is i32[2]");
+}
+
 TEST_F(StoredParametersTest, EachRankReadsItsPiecesOfAFile) {
   const std::string path = WriteFile({{"w", "F32", {4, 3}, BytesOf(Counted(12, 0))},
                                       {"h", "F16", {2}, BytesOf(std::vector<uint16_t>{0x3C00, 0xC000})},

@@ -64,7 +64,7 @@ Result<Shard> ShardWriter::Write(const std::string& path) {
   std::vector<std::pair<std::string, std::string>> digests;
   for (const Part& part : parts_) {
     const std::string& name = state_[part.tensor].name;
-    entries.push_back({name, "F32", part.slice.size, 0, part.bytes});
+    entries.push_back({name, StoredTypeOf(state_[part.tensor]), part.slice.size, 0, part.bytes});
     digests.emplace_back(name, std::string(BlockDigestsLength(part.bytes), '0'));
   }
   const Result<std::string> without_digests = SafetensorsHeader(entries, digests);

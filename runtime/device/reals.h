@@ -1,6 +1,6 @@
 // Real numbers in memory, of a type that is known when the program runs: f32, bf16 or f16. Kernels that memory bounds
-// read and write them as f32, and are compiled once instead of for each combination of types. Numbers of 8 bits are
-// only stored and loaded so: no kernel takes them.
+// read and write them as f32, and are compiled once instead of for each combination of types. Numbers of 8 bits and
+// whole numbers of 32 are only stored and loaded so: no kernel takes them.
 //
 //   void LayerNorm(ConstReals x, …, Reals y);
 //   LayerNorm(x, …, y);                        // x: const float*, y: BFloat16*
@@ -16,10 +16,10 @@
 
 namespace cleave::runtime {
 
-enum class RealType : uint8_t { kF32, kBf16, kF16, kI8 };
+enum class RealType : uint8_t { kF32, kBf16, kF16, kI8, kI32 };
 
 CLEAVE_PORTABLE inline int64_t SizeOf(RealType type) {
-  return type == RealType::kF32 ? 4 : type == RealType::kI8 ? 1 : 2;
+  return type == RealType::kF32 || type == RealType::kI32 ? 4 : type == RealType::kI8 ? 1 : 2;
 }
 
 class ConstReals {
@@ -46,6 +46,7 @@ class ConstReals {
       case RealType::kF16:
         return As<Float16>()[i];
       case RealType::kI8:
+      case RealType::kI32:
       case RealType::kF32:
         break;
     }
@@ -70,6 +71,7 @@ class Reals {
   CLEAVE_PORTABLE Reals(BFloat16* place) : place_(place), type_(RealType::kBf16) {}  // NOLINT
   CLEAVE_PORTABLE Reals(Float16* place) : place_(place), type_(RealType::kF16) {}    // NOLINT
   CLEAVE_PORTABLE Reals(int8_t* place) : place_(place), type_(RealType::kI8) {}      // NOLINT
+  CLEAVE_PORTABLE Reals(int32_t* place) : place_(place), type_(RealType::kI32) {}    // NOLINT
   // In place of a result that is not wanted.
   CLEAVE_PORTABLE Reals(std::nullptr_t) : place_(nullptr), type_(RealType::kF32) {}  // NOLINT
 
@@ -92,6 +94,9 @@ class Reals {
         return;
       case RealType::kI8:
         As<int8_t>()[i] = static_cast<int8_t>(value);
+        return;
+      case RealType::kI32:
+        As<int32_t>()[i] = static_cast<int32_t>(value);
         return;
       case RealType::kF32:
         break;

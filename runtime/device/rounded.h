@@ -1,4 +1,5 @@
 // Copies between floats of the host and real numbers where tensors lie, which may be of 16 bits, or whole ones of 8.
+// Whole numbers of 32 bits are copied as they are: what the host has in place of floats are their bytes.
 #ifndef CLEAVE_RUNTIME_DEVICE_ROUNDED_H_
 #define CLEAVE_RUNTIME_DEVICE_ROUNDED_H_
 
@@ -11,12 +12,15 @@
 
 namespace cleave::runtime {
 
-// Whether `values` are floats that the host can write where they are.
-inline bool AreFloatsOnHost(const Reals& values) { return TensorsAreOnHost() && values.type() == RealType::kF32; }
+// Whether the host has such numbers as they lie.
+inline bool IsCopiedAsIs(RealType type) { return type == RealType::kF32 || type == RealType::kI32; }
+
+// Whether the host can write `values` where they are.
+inline bool AreWrittenInPlace(const Reals& values) { return TensorsAreOnHost() && IsCopiedAsIs(values.type()); }
 
 // Rounds each number to the type of `target`. The floats may be reused when this returns.
 inline void CopyRounded(const float* host, int64_t count, const Reals& target) {
-  if (target.type() == RealType::kF32) return CopyToDevice(host, target.place(), count * SizeOf(RealType::kF32));
+  if (IsCopiedAsIs(target.type())) return CopyToDevice(host, target.place(), count * SizeOf(target.type()));
   std::vector<uint16_t> rounded(static_cast<size_t>(count));
   const Reals narrow = target.type() == RealType::kBf16  ? Reals(reinterpret_cast<BFloat16*>(rounded.data()))
                        : target.type() == RealType::kF16 ? Reals(reinterpret_cast<Float16*>(rounded.data()))
@@ -30,6 +34,7 @@ inline void CopyWidened(const Reals& source, int64_t count, float* host) {
   const void* const there = OnHost(static_cast<const void*>(source.place()), count * SizeOf(source.type()));
   switch (source.type()) {
     case RealType::kF32:
+    case RealType::kI32:
       std::memcpy(host, there, static_cast<size_t>(count) * sizeof(float));
       return;
     case RealType::kBf16:

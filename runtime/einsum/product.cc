@@ -133,6 +133,7 @@ bool MultiplyAsMatrices(const IndexedFormula& formula, const std::vector<EinsumI
       MultiplyTo<Float16>(result, formula, roles, inputs);
       break;
     case RealType::kI8:  // Nothing that is multiplied.
+    case RealType::kI32:
       break;
   }
   return true;

@@ -57,6 +57,7 @@ std::vector<float> MadeIn(RealType type, int64_t count, const std::function<void
     case RealType::kBf16:
       return Made<BFloat16>(count, write);
     case RealType::kI8:
+    case RealType::kI32:
     case RealType::kF16:
       return Made<Float16>(count, write);
   }

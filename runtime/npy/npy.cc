@@ -115,12 +115,13 @@ std::optional<Error> CheckSize(const std::string& path, const NpyHeader& header,
                          NpyTypeName(header.type), bytes, actual));
 }
 
-std::optional<Error> ReadParameter(const ParameterFile& wanted, const Region& piece, float* values) {
+std::optional<Error> ReadParameter(const ParameterFile& wanted, const Region& piece, const Reals& values) {
   Result<NpyFile> file = NpyFile::Open(wanted.path);
   if (!file.ok()) return file.error();
-  const std::string what = "parameter `" + wanted.parameter + "`";
-  if (auto error = file.value().CheckFits(what, /*is_float=*/true, piece.shape)) return error;
-  return file.value().Read(piece, values);
+  const bool is_float = values.type() == RealType::kF32;
+  const std::string what = (is_float ? "parameter `" : "state `") + wanted.parameter + "`";
+  if (auto error = file.value().CheckFits(what, is_float, piece.shape)) return error;
+  return is_float ? file.value().Read(piece, values.As<float>()) : file.value().Read(piece, values.As<int32_t>());
 }
 
 }  // namespace

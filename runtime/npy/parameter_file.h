@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/device/reals.h"
 #include "runtime/error/error.h"
 #include "runtime/mesh/mesh.h"
 
@@ -15,7 +16,8 @@ namespace cleave::runtime {
 struct ParameterFile {
   std::string parameter;
   std::string path;
-  std::optional<Error> (*read)(const ParameterFile& file, const Region& piece, float* values) = nullptr;
+  // REQUIRES: `values` are f32 or i32 of the host.
+  std::optional<Error> (*read)(const ParameterFile& file, const Region& piece, const Reals& values) = nullptr;
 };
 
 }  // namespace cleave::runtime

@@ -18,9 +18,10 @@ StateTensor TensorOf(const ParameterView& view) { return {view.name, view.layout
 std::optional<Error> ReadParameterFile(const ParameterFile& file, const ParameterView& view, const Comm& comm) {
   const StateTensor tensor = TensorOf(view);
   const Region region = RegionOf(SourceOf(tensor).layout, comm.mesh(), comm.rank());
-  if (IsReadInPlace(tensor)) return file.read(file, region, view.values.As<float>());
+  if (IsReadInPlace(tensor)) return file.read(file, region, view.values);
   std::vector<float> values(static_cast<size_t>(ElementCount(region.size)));
-  std::optional<Error> error = file.read(file, region, values.data());
+  const Reals on_host = IsInteger(tensor) ? Reals(reinterpret_cast<int32_t*>(values.data())) : Reals(values.data());
+  std::optional<Error> error = file.read(file, region, on_host);
   if (!error.has_value()) SetFrom(tensor, RegionOf(view.layout, comm.mesh(), comm.rank()), values);
   return error;
 }
@@ -34,7 +35,7 @@ std::vector<StateTensor> UnchangedOf(const std::vector<ParameterView>& parameter
   std::vector<StateTensor> unchanged;
   for (const ParameterView& view : parameters) {
     const bool is_other_part = view.part.has_value() && !view.part->is_numbers;
-    if (!view.is_in_params || is_other_part) continue;
+    if (!view.is_in_params || is_other_part || view.values.type() == RealType::kI32) continue;
     ValueSource source = SourceOf(TensorOf(view));
     unchanged.push_back({std::move(source.name), std::move(source.layout)});
   }

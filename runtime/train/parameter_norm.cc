@@ -18,6 +18,7 @@ Statistics StatisticsOfReals(const Reals& values, int64_t count) {
     case RealType::kF16:
       return StatisticsOf(static_cast<const Float16*>(values.place()), count);
     case RealType::kI8:
+    case RealType::kI32:
     case RealType::kF32:
       break;
   }
@@ -33,7 +34,8 @@ ParameterNorm::ParameterNorm(Comm& comm, const std::vector<ParameterView>& param
   for (const ParameterView& view : parameters) {
     const std::string name = view.name.substr(0, view.name.find('.'));
     if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) continue;
-    if (view.part.has_value() || !IsHeldBy(view.layout, comm.mesh(), rank)) continue;
+    const bool is_real = !view.part.has_value() && view.values.type() != RealType::kI32;
+    if (!is_real || !IsHeldBy(view.layout, comm.mesh(), rank)) continue;
     const bool is_first = view.layout.is_local ? rank == 0 : ReplicaOf(view.layout, comm.mesh(), rank).index == 0;
     if (is_first) mine_.push_back({view.values, ElementCount(RegionOf(view.layout, comm.mesh(), rank).size)});
   }

@@ -25,7 +25,8 @@ std::string TextOf(const std::vector<ParameterView>& parameters) {
   std::ostringstream out;
   out << parameters.size();
   for (const ParameterView& view : parameters) {
-    out << ' ' << view.name << ' ' << view.line << ' ' << view.is_in_params;
+    const bool is_integer = view.values.type() == RealType::kI32;
+    out << ' ' << view.name << ' ' << view.line << ' ' << view.is_in_params << ' ' << is_integer;
     WriteLayout(view.layout, out);
     out << ' ' << view.part.has_value();
     if (view.part.has_value())
@@ -50,6 +51,7 @@ class Reader {
       std::string name = Next<std::string>();
       const int line = Next<int>();
       const bool is_in_params = Next<bool>();
+      const Reals values = Next<bool>() ? NoIntegers() : Reals(nullptr);
       TensorLayout layout = Layout();
       std::optional<MatrixPart> part;
       if (Next<bool>()) {
@@ -64,7 +66,7 @@ class Reader {
         const std::string own = Next<std::string>();
         states.emplace_back(own.c_str(), nullptr, Layout());
       }
-      parameters.emplace_back(std::move(name), line, std::move(layout), nullptr, std::move(states));
+      parameters.emplace_back(std::move(name), line, std::move(layout), values, std::move(states));
       parameters.back().is_in_params = is_in_params;
       parameters.back().part = std::move(part);
     }

@@ -88,7 +88,10 @@ class DataCheck {
   void CheckParameter(const ir::Op& op) {
     const std::optional<runtime::NpyFile> file = Open(ir::ParameterFileOf(op.name, op.attributes), op.name);
     if (!file) return;
-    const auto error = file->CheckFits(absl::StrCat("parameter `", op.name, "`"), /*is_float=*/true, op.type.shape);
+    const bool is_float = op.type.dtype == ir::DType::kF32;
+    const std::string what = absl::StrCat(is_float ? "parameter `" : "state `", op.name, "`");
+    auto error = file->CheckFits(what, is_float, op.type.shape);
+    if (!error && !is_float) error = file->CheckValues(/*limit=*/0);
     if (error) Add(Error(Code::kE0514, error->message), op.name);
   }
 
@@ -130,6 +133,7 @@ class DataCheck {
       if (op.kind != ir::OpKind::kParameter) continue;
       const bool is_local = op.attributes.IsSet(ir::attribute::kLocal);
       parameters.push_back({.name = op.name, .layout = {.shape = op.type.shape, .is_local = is_local}});
+      if (op.type.dtype == ir::DType::kI32) parameters.back().values = runtime::NoIntegers();
     }
     const runtime::Mesh ranks = {{"ranks", ir::RankCount(module_.graph.rank_axes)}};
     const auto matched = stored.value().Match(parameters, ranks);

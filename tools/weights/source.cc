@@ -130,9 +130,10 @@ Result<WeightSource> WeightSource::OpenCheckpoint(const std::string& folder) {
   if (!checkpoint.ok()) return checkpoint.error();
   std::vector<WeightTensor> tensors;
   for (const runtime::StateTensor& tensor : checkpoint.value().tensors()) {
-    const std::optional<int64_t> bytes = runtime::SafetensorsBytes("F32", tensor.layout.shape);
+    const char* const type = runtime::StoredTypeOf(tensor);
+    const std::optional<int64_t> bytes = runtime::SafetensorsBytes(type, tensor.layout.shape);
     if (!bytes.has_value()) return Wrong(folder, absl::StrCat("gives `", ShownName(tensor.name), "` no shape"));
-    tensors.push_back({.name = tensor.name, .type = "F32", .shape = tensor.layout.shape, .bytes = *bytes});
+    tensors.push_back({.name = tensor.name, .type = type, .shape = tensor.layout.shape, .bytes = *bytes});
   }
   FindStates(tensors);
   WeightSource source(folder, std::move(checkpoint.value()));

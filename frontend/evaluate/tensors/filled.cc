@@ -1,12 +1,11 @@
 #include "frontend/evaluate/tensors/filled.h"
 
-#include <cmath>
-#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/evaluate/statics/per_rank.h"
+#include "frontend/initializers/initializers.h"
 
 namespace cleave::frontend {
 namespace {
@@ -65,9 +64,7 @@ Value Filled(const CallSite& site, const Context& context) {
     const Value value = context.demands.Settled(context.Evaluate(expression, frame));
     if (!value.is_number()) return Mistake("argument `value` of `full` is a number", expression, value, context);
     number = value.as_number();
-    const bool is_whole = number == std::trunc(number) && number >= std::numeric_limits<int32_t>::min() &&
-                          number <= std::numeric_limits<int32_t>::max();
-    if (dtype == ir::DType::kI32 && !is_whole) {
+    if (dtype == ir::DType::kI32 && !IsI32(number)) {
       context.reporter.Report(Error(Code::kE0508, "a number that i32 does not have")
                                   .At(expression.span, absl::StrCat("this is ", ValueText(value, context.graph()))));
       return Value{Poison()};

@@ -1,5 +1,9 @@
 #include "frontend/evaluate/types/types.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/evaluate/statics/per_rank.h"
@@ -72,6 +76,10 @@ std::optional<ir::TensorType> EvaluateTensorType(const dsl::syntax::Type& type, 
     if (ir::ParseDType(type.element.text)) {
       const std::string& name = type.element.text;
       error.help.push_back(absl::StrCat("`train { precision = ", name, "; }` computes in ", name));
+    }
+    const std::vector<std::string> integers = {"bool", "i8", "u8", "i16", "u16", "u32", "i64"};
+    if (std::find(integers.begin(), integers.end(), type.element.text) != integers.end()) {
+      error.help.push_back("`i32`: files of other integers are read as i32, and bools as 0 and 1");
     }
     context.reporter.Report(std::move(error));
   } else if (!type.dimensions) {

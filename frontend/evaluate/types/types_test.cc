@@ -29,7 +29,7 @@ TEST(TypesTest, TensorTypes) {
   CheckTensorType("f32[batch / 2, 2 * 3]", "f32[4, 6]");
   CheckTensorType("f32[..n, 4]", "f32[2, 3, 4]");
   CheckTensorType("f32", "E0204: a tensor type needs its dimensions");
-  CheckTensorType("f16[4]", "E0201: unknown element type `f16`");
+  CheckTensorType("bool[4]", "E0201: unknown element type `bool`");
   CheckTensorType("bf16[4]", "E0201: unknown element type `bf16`");
   CheckTensorType("f16[4]", "E0201: unknown element type `f16`");
   CheckTensorType("f32[..m]", "E0201: unknown list of dimensions `..m`");

@@ -1,6 +1,9 @@
 // Ops without inputs, whose strategy is the layout in which their value is stored.
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -76,7 +79,7 @@ std::optional<Scalar> FormulaOf(const Attributes& attributes) {
   return formula;
 }
 
-// A trained tensor. Its initial values, by `init`:
+// A trained tensor, or a state, which may be i32 (`dtype`). Its initial values, by `init`:
 //   constant  first; `formula` is the same of numbers that flags of the program change
 //   uniform   in [first, second)
 //   normal    with mean first and deviation second
@@ -109,6 +112,18 @@ InferResult InferParameter(Types inputs, const Attributes& attributes) {
         .code = Code::kE0409,
         .message = absl::StrCat("`", init, "` values with the formula `", attributes.Get(attribute::kFormula), "`"),
         .notes = {"a constant may be computed from numbers"}};
+  }
+  if (attributes.Has(attribute::kDType) && attributes.Get(attribute::kDType) == DType::kI32) {
+    const bool is_whole = first == std::trunc(first) && first >= std::numeric_limits<int32_t>::min() &&
+                          first <= std::numeric_limits<int32_t>::max();
+    if (attributes.Get(attribute::kTrained)) {
+      return OpError{.code = Code::kE0409, .message = "`dtype` is `i32`", .notes = {"what is trained is f32"}};
+    }
+    if (init != "npy" && (init != "constant" || !is_whole)) {
+      return OpError{.code = Code::kE0409,
+                     .message = absl::StrCat("`", init, "` values that i32 does not have"),
+                     .notes = {"whole numbers from -2147483648 to 2147483647, all equal or from a file"}};
+    }
   }
   if (init == "normal" && second < 0) {
     return OpError{.code = Code::kE0409,

@@ -32,7 +32,8 @@ class Matrices {
   }
 
   bool Has(const Op& op) const {
-    if (op.kind != OpKind::kParameter || op.type.rank() < 2 || op.attributes.Get(attribute::kTrained)) return false;
+    if (op.kind != OpKind::kParameter || op.type.rank() < 2 || op.type.dtype != DType::kF32) return false;
+    if (op.attributes.Get(attribute::kTrained)) return false;
     if (changed_.count(op.id) > 0 || op.attributes.Has(attribute::kFormula)) return false;
     bool is_factor = false;
     return CanBe(op.id, is_factor) && is_factor;

@@ -99,6 +99,7 @@ void AccumulateScatterAdd(bool is_first, ConstReals updates, const int32_t* indi
     case RealType::kF16:
       return AddRows(updates.As<Float16>(), indices, indexing, y);
     case RealType::kI8:  // Nothing that is computed.
+    case RealType::kI32:
       return;
   }
 }

@@ -23,6 +23,7 @@ inline void ReadReals(ConstReals x, int64_t n, float* to) {
   };
   switch (x.type()) {
     case RealType::kI8:  // Nothing that is computed.
+    case RealType::kI32:
     case RealType::kF32:
       return copy(x.As<float>());
     case RealType::kBf16:
@@ -39,6 +40,7 @@ inline void WriteReals(const float* from, int64_t n, Reals y) {
   };
   switch (y.type()) {
     case RealType::kI8:
+    case RealType::kI32:
     case RealType::kF32:
       return copy(y.As<float>());
     case RealType::kBf16:
