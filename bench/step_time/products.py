@@ -35,7 +35,7 @@ def sum_of_medians(trace):
     """Seconds of a step in its ops, from the events of a trace."""
     times = collections.defaultdict(list)
     for event in json.load(open(trace))["traceEvents"]:
-        if event["ph"] == "X":
+        if event["ph"] == "X" and event["cat"] not in ("step", "micro-batch"):
             times[event["name"]].append(event["dur"])
     steps = max(len(all_of) for all_of in times.values())
     return 1e-6 * sum(statistics.median(all_of) * round(len(all_of) / steps) for all_of in times.values())

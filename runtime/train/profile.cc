@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "runtime/device/memory.h"
 #include "runtime/device/work.h"
+#include "runtime/device/workspace.h"
+#include "runtime/json/trace_events.h"
 #include "runtime/launch/launch.h"
 
 namespace cleave::runtime {
 namespace {
-
-// Of all ranks together: a file of some 30 MB. Later ops are in the table alone.
-constexpr size_t kMostEvents = size_t{1} << 18;
 
 constexpr size_t kMostLines = 40;
 
@@ -98,7 +98,8 @@ JsonObject ProfileJson(const ProfileRecord& profile) {
 Profile::Profile(const std::optional<std::string>& wish, const char* model_file, Comm& comm, Watch& watch)
     : wish_(wish), model_file_(model_file), comm_(comm), watch_(watch) {
   if (!is_on()) return;
-  most_events_ = wish_->empty() ? 0 : kMostEvents / static_cast<size_t>(MeshSize(comm.mesh()));
+  // Later ops are in the table alone.
+  most_events_ = wish_->empty() ? 0 : static_cast<size_t>(kMostTraceEvents / MeshSize(comm.mesh()));
   comm_.GatherText("");  // Ranks leave it at about the same time; clocks of different hosts differ.
   zero_ = Now();
 }
@@ -123,6 +124,7 @@ void Profile::BeginStep() {
   watch_.TellOf(this);
   last_ = CountsNow();
   step_began_ = last_.seconds;
+  first_op_ = measured_.ops.size();
 }
 
 void Profile::EndStep() {
@@ -131,6 +133,9 @@ void Profile::EndStep() {
   watch_.TellOf(nullptr);
   record_.seconds += last_.seconds - step_began_;
   ++record_.steps;
+  if (measured_.ops.size() > first_op_) {
+    measured_.steps.push_back({steps_begun_, first_op_, step_began_ - zero_, last_.seconds - zero_});
+  }
 }
 
 void Profile::EndOf(OpName op, int line) {
@@ -145,8 +150,12 @@ void Profile::EndOf(OpName op, int line) {
   profiled.communication_seconds += communicated;
   profiled.flops += now.flops - last_.flops;
   profiled.sent_bytes += sent;
-  if (*op.text != '\0' && events_.size() < most_events_) {
-    events_.push_back({op, line, last_.seconds - zero_, now.seconds - zero_, communicated > 0 || sent > 0});
+  if (*op.text != '\0' && measured_.ops.size() < most_events_) {
+    measured_.ops.push_back({op, line, last_.seconds - zero_, now.seconds - zero_, communicated > 0 || sent > 0});
+    const int64_t workspace = WorkspaceBytes().peak;
+    if (measured_.memory.empty() || measured_.memory.back().workspace != workspace) {
+      measured_.memory.push_back({now.seconds - zero_, workspace});
+    }
   }
   last_ = now;
 }
@@ -162,37 +171,23 @@ std::optional<ProfileRecord> Profile::Take() {
 
 std::string Profile::PlaceOf(int line) const { return line > 0 ? Format("%s:%d", model_file_, line) : ""; }
 
-// One object for each op, behind one that names the rank.
-std::string Profile::EventsText() const {
-  const int rank = comm_.rank();
-  std::string text =
-      Format("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"rank %d\"}}", rank, rank);
-  for (const Event& event : events_) {
-    JsonObject arguments;
-    arguments.Add("place", PlaceOf(event.line));
-    JsonObject object;
-    object.Add("name", event.op.ToString());
-    object.Add("cat", std::string(event.communicates ? "collective" : "op"));
-    object.Add("ph", std::string("X"));
-    object.AddInteger("pid", rank);
-    object.AddInteger("tid", 0);
-    // Microseconds.
-    object.Add("ts", event.begin * 1e6);
-    object.Add("dur", (event.end - event.begin) * 1e6);
-    object.Add("args", arguments);
-    text += ",\n" + object.Text();
-  }
-  return text;
-}
-
-std::optional<Error> Profile::WriteTrace() {
+std::optional<Error> Profile::WriteTrace(const std::string& folder, int64_t arena) {
   if (!is_on() || wish_->empty()) return std::nullopt;
-  const std::vector<std::string> ranks = comm_.GatherText(EventsText());
+  measured_.model_file = model_file_;
+  measured_.arena = arena;
+  // The first measured step begins at 0.
+  const bool has_steps = !measured_.steps.empty();
+  double zero = has_steps ? measured_.steps.front().begin : 0;
+  for (const std::string& begin : comm_.GatherText(has_steps ? Format("%.17g", zero) : "")) {
+    if (!begin.empty()) zero = std::min(zero, std::strtod(begin.c_str(), nullptr));
+  }
+  const std::vector<std::string> ranks =
+      comm_.GatherText(EventsOf(comm_.rank(), measured_, ReadPlannedWork(folder), zero));
   std::optional<Error> error;
   if (comm_.rank() == 0) {
-    std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
-    for (size_t rank = 0; rank < ranks.size(); ++rank) text += (rank == 0 ? "" : ",\n") + ranks[rank];
-    text += "\n]}\n";
+    JsonObject facts;
+    facts.Add("model", std::string(model_file_));
+    const std::string text = TraceText(Timeline::kMeasured, facts, ranks);
     std::FILE* const file = std::fopen(wish_->c_str(), "w");
     bool is_written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
     if (file != nullptr) is_written &= std::fclose(file) == 0;

@@ -21,6 +21,7 @@
 #include "runtime/error/error.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/trace/trace.h"
+#include "runtime/train/profile_trace.h"
 
 namespace cleave::runtime {
 
@@ -64,18 +65,11 @@ class Profile final : public OpListener {
   // What was measured on this rank; nullopt where no profile is wanted.
   std::optional<ProfileRecord> Take();
 
-  // Rank 0 writes the ops of all ranks, in the Trace Event Format that Chrome and Perfetto show, if that is wanted.
-  // Returns an Error that all ranks agree on. Called by all ranks.
-  std::optional<Error> WriteTrace();
+  // Rank 0 writes the steps of all ranks as a timeline (profile_trace.h), if that is wanted. `folder`: of the program.
+  // `arena`: its bytes. Returns an Error that all ranks agree on. Called by all ranks.
+  std::optional<Error> WriteTrace(const std::string& folder, int64_t arena);
 
  private:
-  struct Event {
-    OpName op;
-    int line;
-    double begin;
-    double end;
-    bool communicates;
-  };
   // What is counted, so far.
   struct Counts {
     double seconds;
@@ -87,7 +81,6 @@ class Profile final : public OpListener {
   void EndOf(OpName op, int line) override;
   Counts CountsNow() const;
   std::string PlaceOf(int line) const;
-  std::string EventsText() const;
 
   const std::optional<std::string> wish_;
   const char* const model_file_;
@@ -98,9 +91,10 @@ class Profile final : public OpListener {
   int64_t steps_begun_ = 0;
   Counts last_ = {};  // When the current op began.
   double step_began_ = 0;
+  size_t first_op_ = 0;  // Of the step, in measured_.ops.
   ProfileRecord record_;
   std::unordered_map<const char*, size_t> number_of_;  // In record_.ops, by the text of the name.
-  std::vector<Event> events_;
+  MeasuredOps measured_;                               // For the timeline.
 };
 
 }  // namespace cleave::runtime

@@ -40,7 +40,9 @@ class Run {
   RunRecord Finish(ExitCode code);
 
   // Writes the trace of a profile, if one is wanted. An Error that all ranks agree on.
-  std::optional<Error> WriteTrace() { return profile_.WriteTrace(); }
+  std::optional<Error> WriteTrace(const std::string& folder) {
+    return profile_.WriteTrace(folder, program_.ArenaBytes());
+  }
 
  private:
   // Trains, evaluates and tests. Returns an Error when a value is not finite.

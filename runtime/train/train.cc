@@ -169,7 +169,7 @@ std::string SpeedText(const GenerationRecord& made) {
 
 // The same as TrainJoined for a program that generates.
 std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Options& options, CreateProgram create,
-                                    Comm& comm, Watch& watch) {
+                                    const std::string& folder, Comm& comm, Watch& watch) {
   const bool is_first = comm.rank() == 0;
   Result<Report> report = Report::Open(options.out, {.files = is_first, .lines = is_first && !options.quiet});
   if (std::optional<Error> error = Agree(comm, report.ok() ? std::nullopt : std::optional<Error>(report.error())))
@@ -209,7 +209,7 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
   MeasureRun(comm, *program, ExitCode::kDone, 0, 0, record);
   report.value().Line(SpeedText(made.value()));
   report.value().Profile(record);
-  if (auto error = profile.WriteTrace()) return error;
+  if (auto error = profile.WriteTrace(folder, program->ArenaBytes())) return error;
   return Agree(comm, report.value().WriteRun(record));
 }
 
@@ -293,7 +293,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, Options optio
   const RunRecord record = run.Finish(error.has_value() ? error->code : ExitCode::kDone);
   if (!error.has_value() && trains) report.value().Summary(record, batches.value()->batch());
   report.value().Profile(record);
-  if (!error.has_value()) error = run.WriteTrace();
+  if (!error.has_value()) error = run.WriteTrace(folder);
   const std::optional<Error> unwritten = Agree(comm, report.value().WriteRun(record));
   return error.has_value() ? error : unwritten;
 }
@@ -330,7 +330,7 @@ int TrainRank(const TrainingSettings& settings, const Result<Options>& options, 
   if (!options.ok()) return Leave(std::move(comm), options.error());
   if (auto error = CheckSameFlags(*comm, options.value())) return Leave(std::move(comm), *error);
   const std::optional<Error> error = settings.mode == Mode::kGenerate
-                                         ? GenerateJoined(settings, options.value(), create, *comm, watch)
+                                         ? GenerateJoined(settings, options.value(), create, folder, *comm, watch)
                                          : TrainJoined(settings, options.value(), create, folder, *comm, watch);
   if (error.has_value()) return Leave(std::move(comm), *error);
   return static_cast<int>(ExitCode::kDone);

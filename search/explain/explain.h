@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/json/json.h"
 #include "ir/graph/graph.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/sharding/pins/pins.h"
@@ -61,6 +62,10 @@ std::string ExplainTime(const Explained& explained, int rank);
 // The kernels, collectives and copies of ExplainTime for other programs: a line of JSON for each (docs/cost.md).
 // REQUIRES: the plan has the rank.
 std::string ExplainKernels(const Explained& explained, int rank);
+
+// The same for plan.json, of ranks of all parts of a pipeline, with the names by which a program shows what it does
+// (ShownSteps): the field `kernels` of docs/formats/plan.md.
+Json KernelsOfPlan(const Explained& explained);
 
 // One op: strategy, layouts, reason, alternatives with the parts of their costs, what would have to change for one of
 // them to be better, and its collectives. A NotFound error suggests the nearest name.

@@ -165,6 +165,18 @@ std::string PeakText(const Ledger& ledger) {
                       Share(at_peak.value(), step), " of this rank's");
 }
 
+Json KernelJson(const LedgerRow& row, const std::vector<std::string>& ops) {
+  return JsonObject({{"phase", std::string(ir::PhaseName(row.phase))},
+                     {"kind", std::string(WorkKindName(row.kind))},
+                     {"ops", ops},
+                     {"runs", row.Runs()},
+                     {"seconds", row.each.seconds.value()},
+                     {"flops", row.each.flops.value()},
+                     {"bytes", row.each.bytes.value()},
+                     {"sent_bytes", row.each.sent},
+                     {"limit", std::string(LimitName(row.each.limit))}});
+}
+
 }  // namespace
 
 std::string ExplainTime(const Explained& explained, int rank) {
@@ -193,19 +205,26 @@ std::string ExplainTime(const Explained& explained, int rank) {
 std::string ExplainKernels(const Explained& explained, int rank) {
   std::string text;
   for (const LedgerRow& row : LedgerOf(explained, rank).rows) {
-    absl::StrAppend(&text,
-                    JsonLine(JsonObject({{"phase", std::string(ir::PhaseName(row.phase))},
-                                         {"kind", std::string(WorkKindName(row.kind))},
-                                         {"ops", row.ops},
-                                         {"runs", row.Runs()},
-                                         {"seconds", row.each.seconds.value()},
-                                         {"flops", row.each.flops.value()},
-                                         {"bytes", row.each.bytes.value()},
-                                         {"sent_bytes", row.each.sent},
-                                         {"limit", std::string(LimitName(row.each.limit))}})),
-                    "\n");
+    absl::StrAppend(&text, JsonLine(KernelJson(row, row.ops)), "\n");
   }
   return text;
+}
+
+Json KernelsOfPlan(const Explained& explained) {
+  const std::vector<Ledger> ledgers = LedgersOf(explained);
+  Json kernels = Json::array();
+  for (size_t part = 0; part < ledgers.size(); ++part) {
+    const ir::Program& program = ledgers.size() > 1 ? explained.made.parts[part].program : explained.made.program;
+    for (const LedgerRow& row : ledgers[part].rows) {
+      Json kernel = KernelJson(row, row.shown.empty() ? std::vector<std::string>{row.names.front()} : row.shown);
+      kernel["line"] = program.steps[static_cast<size_t>(row.step)].line;
+      if (!row.what.empty()) kernel["what"] = row.what;
+      if (!row.read_by.empty()) kernel["read_by"] = row.read_by;
+      if (ledgers.size() > 1) kernel["part"] = part;
+      kernels.push_back(std::move(kernel));
+    }
+  }
+  return kernels;
 }
 
 }  // namespace cleave::search

@@ -1,4 +1,4 @@
-// Reading guide: LedgerOf takes the costs of the rank's program from the predictor; Rows makes a row of each fused step
+// Reading guide: LedgersOf takes the costs of the programs of ranks from the predictor; Rows makes a row of each fused step
 // (ir::FusedStage), and joins those of equal layers.
 #include "search/explain/ledger.h"
 
@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "base/check/check.h"
 #include "base/layer_names/layer_names.h"
+#include "base/match/match.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/fuse.h"
 #include "search/price/cost/pipeline.h"
@@ -70,11 +71,14 @@ class Rows {
            .phase = step.phase,
            .names = {step.name},
            .ops = {step.name},
+           .shown = {},
            .step = input.step,
            .each = input.cost},
           {.stage = -1, .begin = begin, .seconds = input.cost.AllSeconds()});
       begin += input.cost.AllSeconds();
     }
+    FindReaders();
+    row_of_stage_.assign(fusion_.stages.size(), -1);
     for (size_t i = 0; i < fusion_.stages.size(); ++i) {
       if (fusion_.stages[i].phase == ir::Phase::kMetric) continue;
       const StageCost& cost = costs.stages[i];
@@ -83,16 +87,59 @@ class Rows {
     }
     ledger.rows = std::move(rows_);
     ledger.timeline = std::move(timeline_);
+    ledger.row_of = std::move(row_of_stage_);
+    ledger.reader_of = std::move(reader_of_);
   }
 
  private:
   const ir::Step& StepAt(int step) const { return program_.steps[static_cast<size_t>(step)]; }
+
+  // What other ranks send, and the first stage behind it that reads that.
+  void FindReaders() {
+    reader_of_.assign(fusion_.stages.size(), -1);
+    IdVector<ir::ValueId, int> sent_by(program_.values.size(), -1);
+    for (size_t i = 0; i < fusion_.stages.size(); ++i) {
+      const ir::FusedStage& stage = fusion_.stages[i];
+      if (stage.phase == ir::Phase::kMetric) continue;
+      for (const int step : ir::StepsOf(stage)) {
+        for (const ir::ValueId value : ir::Reads(StepAt(step))) {
+          int& sender = sent_by[value];
+          if (sender >= 0 && reader_of_[static_cast<size_t>(sender)] < 0) {
+            reader_of_[static_cast<size_t>(sender)] = static_cast<int>(i);
+          }
+        }
+      }
+      const ir::Step& first = StepAt(ir::StepsOf(stage).front());
+      const bool arrives =
+          ir::CommunicationOf(program_, first) != nullptr || std::holds_alternative<ir::Receive>(first.action);
+      for (const ir::ValueId value : ir::Writes(first)) {
+        // What only gives a value another name or shape hands it on.
+        int from = arrives ? static_cast<int>(i) : -1;
+        if (!arrives && fusion_.DoesNothing(first)) {
+          for (const ir::ValueId input : ir::Reads(first)) from = std::max(from, sent_by[input]);
+        }
+        sent_by[value] = from;
+      }
+    }
+  }
+
+  // The places of ShownSteps.
+  std::vector<std::string> ShownOf(const ir::FusedStage& stage) const {
+    std::vector<std::string> places;
+    for (const int step : ShownSteps(program_, fusion_, stage)) places.push_back(LayerNameOf(StepAt(step).name).place);
+    return places;
+  }
 
   void AddStage(const ir::FusedStage& stage, const StageCost& cost, const TimedRow& timed) {
     const ir::StageSteps steps = ir::StepsOf(stage);
     const ir::Step& first = StepAt(steps.front());
     LedgerRow row{.phase = stage.phase, .names = {first.name}, .step = steps.front(), .each = cost};
     for (const int step : steps) row.ops.push_back(StepAt(step).name);
+    row.shown = ShownOf(stage);
+    if (const int reader = reader_of_[static_cast<size_t>(timed.stage)]; reader >= 0) {
+      const std::vector<std::string> shown = ShownOf(fusion_.stages[static_cast<size_t>(reader)]);
+      row.read_by = shown.empty() ? "" : shown.front();
+    }
     if (const ir::Collective* collective = ir::CommunicationOf(program_, first); collective != nullptr) {
       row.kind = WorkKind::kCollective;
       row.what = std::string(ir::CollectiveKindName(collective->kind));
@@ -173,11 +220,17 @@ class Rows {
                                    row.ops.size(), row.what, row.links, each.runs, each.seconds, each.bytes, each.sent),
                         rows_.size());
     timed.row = static_cast<int>(found->second);
+    if (timed.stage >= 0) row_of_stage_[static_cast<size_t>(timed.stage)] = timed.row;
     timeline_.push_back(timed);
     if (is_new) {
       rows_.push_back(std::move(row));
-    } else {
-      rows_[found->second].names.push_back(std::move(row.names.front()));
+      return;
+    }
+    LedgerRow& own = rows_[found->second];
+    own.names.push_back(std::move(row.names.front()));
+    for (std::string& place : row.shown) {
+      if (std::find(own.shown.begin(), own.shown.end(), place) == own.shown.end())
+        own.shown.push_back(std::move(place));
     }
   }
 
@@ -187,6 +240,7 @@ class Rows {
   const Cluster at_peak_;
   std::vector<LedgerRow> rows_;
   std::vector<TimedRow> timeline_;
+  std::vector<int> row_of_stage_, reader_of_;  // By index in Fusion::stages.
   std::map<
       std::tuple<WorkKind, ir::Phase, std::string, size_t, std::string, std::string, int64_t, Seconds, Bytes, double>,
       size_t>
@@ -205,6 +259,32 @@ void AddModel(const ir::Graph& graph, const Cluster& cluster, int64_t ranks, Led
     ledger.model += definition.flops(inputs, op.type, op.attributes) * times;
     ledger.model_at_peak += ArithmeticSeconds(at_peak, definition, inputs, op.type, op.attributes) * (times / all);
   }
+}
+
+void FillWhole(const Explained& explained, Ledger& ledger) {
+  const ir::LoweredProgram& made = explained.made;
+  const StepCosts costs =
+      CostsOfStep(made.program, made.memory.fusion, explained.cluster, explained.execution.overlaps);
+  Rows(made.program, made.memory.fusion, explained.cluster).Fill(costs, ledger);
+  ledger.sum = costs.sum;
+  ledger.step = costs.sum.step;
+  ledger.beside = costs.sum.Alone() - ledger.step;
+}
+
+void FillPart(const Explained& explained, const PipelinePrediction& pipeline, size_t index, Ledger& ledger) {
+  const ir::PartProgram& part = explained.made.parts[index];
+  const StepCosts& costs = pipeline.parts[index];
+  Rows(part.program, part.memory.fusion, explained.cluster).Fill(costs, ledger);
+  ledger.timeline.clear();
+  ledger.sum = costs.sum;
+  ledger.step = pipeline.whole.step;
+  Seconds busy = pipeline.once[index];
+  for (const PassTime& pass : pipeline.passes) {
+    const auto of = static_cast<size_t>(ir::TimetableOf(part.program).PartOf(pass.stage));
+    if (of == index) busy += pass.end - pass.begin;
+  }
+  ledger.beside = costs.sum.Alone() - busy;
+  ledger.idle = ledger.step - busy;
 }
 
 }  // namespace
@@ -237,6 +317,32 @@ absl::string_view WorkKindName(WorkKind kind) {
   CLEAVE_UNREACHABLE();
 }
 
+ir::StageSteps ShownSteps(const ir::Program& program, const ir::Fusion& fusion, const ir::FusedStage& stage) {
+  const ir::StageSteps steps = ir::StepsOf(stage);
+  return Match(
+      stage.action,
+      [&](const ir::SingleStep& single) -> ir::StageSteps {
+        const ir::Step& step = program.steps[static_cast<size_t>(single.step)];
+        const bool is_silent =
+            fusion.DoesNothing(step) && (ir::IsAlias(step) || fusion.parts.contains(ir::Writes(step).front()));
+        return is_silent ? ir::StageSteps() : ir::StageSteps{single.step};
+      },
+      [](const ir::MatMulWithBias& product) { return ir::StageSteps{product.bias_add}; },
+      [](const ir::AccumulatedProduct& product) { return ir::StageSteps{product.sum}; },
+      [&](const ir::AttentionForward&) { return ir::StageSteps{steps.back()}; },
+      [&](const ir::AttentionBackward&) { return ir::StageSteps{steps.back()}; },
+      [&](const auto&) {
+        // What is written; in the update, and of loops that run at the same time, the first.
+        ir::StageSteps written;
+        for (const int step : steps) {
+          if (!fusion.inside.contains(ir::Writes(program.steps[static_cast<size_t>(step)]).front()))
+            written.push_back(step);
+        }
+        if (stage.phase == ir::Phase::kUpdate || ir::LoopsOf(stage).size() > 1) written.resize(1);
+        return written;
+      });
+}
+
 Seconds Ledger::BeginOf(size_t stage) const {
   const auto comes = std::find_if(timeline.begin(), timeline.end(),
                                   [&](const TimedRow& timed) { return timed.stage >= static_cast<int>(stage); });
@@ -244,37 +350,30 @@ Seconds Ledger::BeginOf(size_t stage) const {
   return timeline.empty() ? Seconds(0) : step;
 }
 
-Ledger LedgerOf(const Explained& explained, int rank) {
+std::vector<Ledger> LedgersOf(const Explained& explained) {
   const ir::LoweredProgram& made = explained.made;
-  const Cluster& cluster = explained.cluster;
-  const ir::Mesh mesh = ir::RankMesh(made.program);
-  CLEAVE_CHECK(rank >= 0 && rank < mesh.rank_count()) << rank;
-  Ledger ledger;
+  Ledger model;
+  AddModel(explained.graph, explained.cluster, ir::RankMesh(made.program).rank_count(), model);
+  std::vector<Ledger> ledgers(std::max<size_t>(made.parts.size(), 1), model);
   if (made.parts.empty()) {
-    const StepCosts costs = CostsOfStep(made.program, made.memory.fusion, cluster, explained.execution.overlaps);
-    Rows(made.program, made.memory.fusion, cluster).Fill(costs, ledger);
-    ledger.sum = costs.sum;
-    ledger.step = costs.sum.step;
-    ledger.beside = costs.sum.Alone() - ledger.step;
-  } else {
-    const auto index = static_cast<size_t>(mesh.Index(rank, {made.program.pipeline->axis}));
-    const ir::PartProgram& part = made.parts[index];
-    const PipelinePrediction pipeline = PredictPipeline(made.parts, cluster, explained.execution.overlaps);
-    const StepCosts& costs = pipeline.parts[index];
-    Rows(part.program, part.memory.fusion, cluster).Fill(costs, ledger);
-    ledger.timeline.clear();
-    ledger.sum = costs.sum;
-    ledger.step = pipeline.whole.step;
-    Seconds busy = pipeline.once[index];
-    for (const PassTime& pass : pipeline.passes) {
-      const auto of = static_cast<size_t>(ir::TimetableOf(part.program).PartOf(pass.stage));
-      if (of == index) busy += pass.end - pass.begin;
-    }
-    ledger.beside = costs.sum.Alone() - busy;
-    ledger.idle = ledger.step - busy;
+    FillWhole(explained, ledgers.front());
+    return ledgers;
   }
-  AddModel(explained.graph, cluster, mesh.rank_count(), ledger);
-  return ledger;
+  const PipelinePrediction pipeline = PredictPipeline(made.parts, explained.cluster, explained.execution.overlaps);
+  for (size_t part = 0; part < ledgers.size(); ++part) FillPart(explained, pipeline, part, ledgers[part]);
+  return ledgers;
+}
+
+size_t PartOf(const Explained& explained, int rank) {
+  const ir::Program& program = explained.made.program;
+  const ir::Mesh mesh = ir::RankMesh(program);
+  CLEAVE_CHECK(rank >= 0 && rank < mesh.rank_count()) << rank;
+  return explained.made.parts.empty() ? 0 : static_cast<size_t>(mesh.Index(rank, {program.pipeline->axis}));
+}
+
+Ledger LedgerOf(const Explained& explained, int rank) {
+  const size_t part = PartOf(explained, rank);
+  return std::move(LedgersOf(explained)[part]);
 }
 
 }  // namespace cleave::search

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
+#include "ir/program/fuse/fuse.h"
 #include "search/explain/explain.h"
 #include "search/price/cost/predict.h"
 
@@ -44,10 +45,12 @@ struct LedgerRow {
   ir::Phase phase = ir::Phase::kForward;
   std::vector<std::string> names;  // By layer, of the step that decides the kind.
   std::vector<std::string> ops;    // All steps of a kernel, in the first layer.
+  std::vector<std::string> shown;  // Names of ShownSteps in all layers, as places (base/layer_names), each once.
   size_t loops = 0;                // That run as one kernel.
   int step = 0;                    // In Program::steps of the rank's program: that of names.front().
   std::string what;                // A product's op and local shapes, or a collective's kind.
   std::string links;               // Of a collective, slowest first.
+  std::string read_by;             // Of what another rank sends: the place of ShownSteps of its first reader, or empty.
   Seconds at_peak{0};              // Time of a kernel's products at the peak of the chip.
   StageCost each;
 
@@ -67,7 +70,10 @@ struct TimedRow {
 struct Ledger {
   std::vector<LedgerRow> rows;  // In the order of the program.
   std::vector<TimedRow>
-      timeline;       // In the order of the program. Empty for a stage of a pipeline, whose passes overlap.
+      timeline;             // In the order of the program. Empty for a stage of a pipeline, whose passes overlap.
+  std::vector<int> row_of;  // By index in Fusion::stages: in `rows`, or -1.
+  std::vector<int>
+      reader_of;      // By index in Fusion::stages, of what another rank sends: the first that reads it, or -1.
   Prediction sum;     // Of the rows: StepCosts::sum.
   Seconds beside{0};  // Time of rows that is hidden behind others.
   Seconds idle{0};    // Time that a stage of a pipeline waits for others.
@@ -79,7 +85,14 @@ struct Ledger {
   Seconds BeginOf(size_t stage) const;
 };
 
-// REQUIRES: the plan has the rank.
+// The steps by whose names a program says what it computes, and a profile of it what that takes (runtime/trace), in
+// order; the first one is that of the call. One for most stages. What does nothing has none.
+ir::StageSteps ShownSteps(const ir::Program& program, const ir::Fusion& fusion, const ir::FusedStage& stage);
+
+// Of a rank of each part of a pipeline, in order; without one, of all ranks, which are alike.
+std::vector<Ledger> LedgersOf(const Explained& explained);
+// The number of the ledger of a rank, and that alone. REQUIRES: the plan has the rank.
+size_t PartOf(const Explained& explained, int rank);
 Ledger LedgerOf(const Explained& explained, int rank);
 
 }  // namespace cleave::search

@@ -35,6 +35,7 @@
 #include "tools/driver/report.h"
 #include "tools/driver/summary.h"
 #include "tools/page/page.h"
+#include "tools/trace/trace.h"
 
 namespace cleave::tools {
 namespace {
@@ -54,6 +55,7 @@ std::string PlanText(const CompiledModel& compiled, const Report& report) {
                        .predicted_communication = compiled.predicted.communication,
                        .sent_bytes_per_rank = compiled.predicted.sent_bytes_per_rank,
                        .memory = compiled.split.memory.use.prediction,
+                       .kernels = search::KernelsOfPlan(ExplainedOf(compiled)),
                        .warnings = &report.diagnostics,
                        .sources = &report.sources});
 }
@@ -127,11 +129,11 @@ Diagnostic OutputError(const absl::Status& status) {
   return Error(Code::kE0601, message).Help("name another folder with `--out`, or empty this one");
 }
 
-// The page is one file, so it has another name for what is wrong with its place than a folder.
-Diagnostic PageError(const absl::Status& status) {
+// A page or a trace is one file, so it has another name for what is wrong with its place than a folder.
+Diagnostic FileError(const absl::Status& status, absl::string_view option) {
   const std::string message(status.message());
   if (!absl::IsFailedPrecondition(status)) return Error(Code::kE0602, message);
-  return Error(Code::kE0601, message).Help("name another file with `--html`");
+  return Error(Code::kE0601, message).Help(absl::StrCat("name another file with `", option, "`"));
 }
 
 codegen::LaunchDefault LaunchOf(const CompileOptions& options) {
@@ -270,8 +272,19 @@ bool WriteHtml(const CompileOptions& options, const CompiledModel& compiled, Rep
                         .warnings = &report.diagnostics,
                         .has_others = options.explain == "plans"};
   const absl::Status written = WritePage(*options.html, PlanPage(facts));
-  if (!written.ok()) report.diagnostics.Add(PageError(written));
+  if (!written.ok()) report.diagnostics.Add(FileError(written, "--html"));
   return written.ok();
+}
+
+ExitCode WriteTimeline(const CompileOptions& options, const CompiledModel& compiled, Report& report) {
+  const search::PipelinePrediction* const pipeline = compiled.pipeline.has_value() ? &*compiled.pipeline : nullptr;
+  absl::StatusOr<std::string> trace = PredictedTrace(ExplainedOf(compiled), pipeline);
+  if (!options.beside.empty()) trace = WithMeasured(*std::move(trace), options.beside);
+  if (!trace.ok()) return BadUsage(options, absl::StrCat("--beside: ", trace.status().message()));
+  const absl::Status written = WriteTrace(*options.trace, *trace);
+  if (written.ok()) return ExitCode::kDone;
+  report.diagnostics.Add(FileError(written, "--trace"));
+  return ExitCodeOf(report);
 }
 
 // Prints and writes what a finished compile has made. `start` is when it began.
@@ -285,6 +298,9 @@ ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compi
   if (Writes(options) && !Write(folder, options, compiled, report)) return ExitCodeOf(report);
   if (WritesPlan(options) && !WritePlanAlone(options, compiled, report)) return ExitCodeOf(report);
   if (options.html.has_value() && !WriteHtml(options, compiled, report)) return ExitCodeOf(report);
+  if (options.trace.has_value()) {
+    if (const ExitCode code = WriteTimeline(options, compiled, report); code != ExitCode::kDone) return code;
+  }
   if (options.quiet) return ExitCode::kDone;
   std::cout << Summary(options, compiled, Seconds(std::chrono::duration<double>(Clock::now() - start).count()));
   if (Writes(options)) {
@@ -292,7 +308,9 @@ ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compi
               << "\n";
   }
   if (WritesPlan(options)) std::cout << "written to " << (std::filesystem::path(folder) / "plan.json").string() << "\n";
-  if (options.html.has_value()) std::cout << "written to " << *options.html << "\n";
+  for (const auto& file : {options.html, options.trace}) {
+    if (file.has_value()) std::cout << "written to " << *file << "\n";
+  }
   std::cout.flush();
   return ExitCode::kDone;
 }
@@ -314,7 +332,13 @@ ExitCode Run(const CompileOptions& options, Report& report) {
   }
   if (options.html.has_value()) {
     if (const absl::Status place = CheckPagePlace(*options.html); !place.ok()) {
-      report.diagnostics.Add(PageError(place));
+      report.diagnostics.Add(FileError(place, "--html"));
+      return ExitCodeOf(report);
+    }
+  }
+  if (options.trace.has_value()) {
+    if (const absl::Status place = CheckTracePlace(*options.trace); !place.ok()) {
+      report.diagnostics.Add(FileError(place, "--trace"));
       return ExitCodeOf(report);
     }
   }

@@ -75,8 +75,13 @@ std::string Contradiction(const CompileOptions& options) {
   if (!generates && options.chunk != 1) return "`--chunk` goes with `--mode generate`";
   if (options.log_redistributions && options.emit) return "`--log` and `--emit` print different things";
   if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
-  if (options.html == "") return "`--html` needs the name of a file";
-  if (options.html.has_value() && options.emit) return "`--html` goes with a plan that is made, not with `--emit`";
+  for (const auto& [option, file] : {std::pair("--html", options.html), {"--trace", options.trace}}) {
+    if (file == "") return absl::StrCat("`", option, "` needs the name of a file");
+    if (file.has_value() && options.emit) {
+      return absl::StrCat("`", option, "` goes with a plan that is made, not with `--emit`");
+    }
+  }
+  if (!options.beside.empty() && !options.trace.has_value()) return "`--beside` goes with `--trace`";
   if (!options.plan_file.empty() && options.search)
     return "`--plan` takes an existing plan; `--search` makes a new one";
   const bool is_of_rank = options.emit == EmitStage::kProgram || options.emit == EmitStage::kSource ||
@@ -166,6 +171,13 @@ void AddPageOptions(CLI::App& app, TypedOptions& typed) {
                           "Write the plan as one page for a browser: verdict, model with its cuts, tree, collectives, "
                           "timeline, memory, slices, choices, other plans"),
            "FILE.html");
+  SetValue(app.add_option("--trace", typed.options.trace,
+                          "Write the predicted step as a timeline for Perfetto and chrome://tracing, which shows it "
+                          "beside what a program measures with --profile FILE"),
+           "FILE.json");
+  SetValue(app.add_option("--beside", typed.options.beside,
+                          "With --trace: show the measured steps of this file, too, which a program has written"),
+           "FILE.json");
   SetValue(app.add_option("--log", typed.log, "List every redistribution of a step"), "reshard");
 }
 

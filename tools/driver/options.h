@@ -45,6 +45,8 @@ struct CompileOptions {
   bool log_redistributions = false;    // --log reshard
   std::vector<std::string> watch;      // Patterns of the names of values.
   std::optional<std::string> html;     // The file of the page with the plan (tools/page).
+  std::optional<std::string> trace;    // The file of the predicted step as a timeline (tools/trace).
+  std::string beside;                  // With `trace`: the timeline of measured steps that it shows, too.
   std::optional<std::string> explain;  // A page ("time", …), an op, "op:" and an op, or empty for the whole plan.
   std::vector<std::pair<std::string, std::string>> overrides;
   ErrorFormat error_format = ErrorFormat::kText;

@@ -160,17 +160,12 @@ struct Part {
 std::vector<Part> PartsOf(const search::Explained& explained) {
   const ir::LoweredProgram& made = explained.made;
   std::vector<Part> parts;
-  if (made.parts.empty()) {
-    parts.push_back({.program = made.program, .memory = made.memory, .ledger = search::LedgerOf(explained, 0)});
-    return parts;
-  }
-  const ir::Mesh mesh = ir::RankMesh(made.program);
-  for (size_t p = 0; p < made.parts.size(); ++p) {
-    std::vector<int> coordinates(static_cast<size_t>(mesh.axis_count()), 0);
-    coordinates[static_cast<size_t>(made.program.pipeline->axis.value())] = static_cast<int>(p);
-    parts.push_back({.program = made.parts[p].program,
-                     .memory = made.parts[p].memory,
-                     .ledger = search::LedgerOf(explained, mesh.Rank(coordinates))});
+  std::vector<search::Ledger> ledgers = search::LedgersOf(explained);
+  for (size_t p = 0; p < ledgers.size(); ++p) {
+    const bool is_whole = made.parts.empty();
+    parts.push_back({.program = is_whole ? made.program : made.parts[p].program,
+                     .memory = is_whole ? made.memory : made.parts[p].memory,
+                     .ledger = std::move(ledgers[p])});
   }
   return parts;
 }

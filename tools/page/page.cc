@@ -2,12 +2,6 @@
 // the data and the files of this folder into page.html. WritePage is the way to the disk.
 #include "tools/page/page.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <optional>
 
 #include "absl/status/statusor.h"
@@ -17,14 +11,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/check/check.h"
-#include "base/file/file.h"
-#include "base/status/status_macros.h"
 #include "base/text/text.h"
 #include "base/units/units.h"
 #include "search/explain/ledger.h"
 #include "search/explain/overview.h"
 #include "search/explain/table.h"
 #include "search/knobs/memory/memory.h"
+#include "tools/own_file/own_file.h"
 #include "tools/page/data.h"
 #include "tools/page/escape.h"
 #include "tools/text_template/text_template.h"
@@ -32,9 +25,7 @@
 namespace cleave::tools {
 namespace {
 
-// Every page begins with it, so that nothing else is ever replaced by one.
-constexpr absl::string_view kFirstLine = "<!doctype html><!-- a plan of cleave -->\n";
-constexpr int64_t kMostPageBytes = int64_t{256} << 20;
+constexpr OwnKind kPage{.first = "<!doctype html><!-- a plan of cleave -->\n", .what = "the page of a plan"};
 
 struct PagePart {
   absl::string_view path;
@@ -125,10 +116,6 @@ std::string OverviewOf(const PageFacts& facts) {
   return text;
 }
 
-absl::Status Unwritable(const std::string& path, int error) {
-  return absl::UnavailableError(absl::StrCat("cannot write ", QuotedPath(path), ": ", std::strerror(error)));
-}
-
 }  // namespace
 
 std::string PlanPage(const PageFacts& facts) {
@@ -151,7 +138,7 @@ std::string PlanPage(const PageFacts& facts) {
        {"script_hash", std::string(absl::StripAsciiWhitespace(PartOfPage("page.hash")))},
        {"data", JsonForScript(data)}});
   CLEAVE_CHECK(page.ok()) << page.status();
-  return absl::StrCat(kFirstLine, *page);
+  return absl::StrCat(kPage.first, *page);
 }
 
 std::string PageAround(const PageHead& head, absl::string_view body) {
@@ -162,27 +149,11 @@ std::string PageAround(const PageHead& head, absl::string_view body) {
                                               {"style", std::string(PartOfPage("page.css"))},
                                               {"body", std::string(body)}});
   CLEAVE_CHECK(page.ok()) << page.status();
-  return absl::StrCat(kFirstLine, *page);
+  return absl::StrCat(kPage.first, *page);
 }
 
-absl::Status CheckPagePlace(const std::string& path) {
-  const absl::StatusOr<std::string> old = ReadFile(path, {.what = "page", .most_bytes = kMostPageBytes});
-  if (absl::IsNotFound(old.status())) return absl::OkStatus();
-  if (absl::IsUnavailable(old.status())) return old.status();
-  if (old.ok() && absl::StartsWith(*old, kFirstLine)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(QuotedPath(path), " is something else than the page of a plan"));
-}
+absl::Status CheckPagePlace(const std::string& path) { return CheckOwnPlace(path, kPage); }
 
-absl::Status WritePage(const std::string& path, const std::string& page) {
-  CLEAVE_RETURN_IF_ERROR(CheckPagePlace(path));
-  const std::string next = absl::StrCat(path, ".", getpid(), ".unfinished");
-  std::ofstream file(next, std::ios::binary | std::ios::trunc);
-  file << page;
-  file.close();
-  if (file && std::rename(next.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  const int error = errno;
-  std::remove(next.c_str());
-  return Unwritable(path, error);
-}
+absl::Status WritePage(const std::string& path, const std::string& page) { return WriteOwn(path, kPage, page); }
 
 }  // namespace cleave::tools

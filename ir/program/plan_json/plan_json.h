@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/diagnostic/diagnostic.h"
+#include "base/json/json.h"
 #include "base/source/source.h"
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
@@ -27,6 +28,7 @@ struct PlanFacts {
   Seconds predicted_communication;
   double sent_bytes_per_rank = 0;
   MemoryPrediction memory;
+  Json kernels = Json::array();           // What a step is made of (docs/formats/plan.md), as it is written.
   const Diagnostics* warnings = nullptr;  // Those of severity kWarning are listed; may be null.
   const SourceSet* sources = nullptr;     // Where the warnings' labels lie; may be null when there are none.
 };
