@@ -38,11 +38,12 @@ expect() {
 mkdir "$TEST_TMPDIR/typing" && cd "$TEST_TMPDIR/typing" || exit 1
 mkdir folder "two words" && touch a.model b.json folder/c.model "two words/größe.model" d.txt
 
-expect "compile run sweep plan explain diff import export weights data serve fmt doctor clean completion help version --help --version" ""
+expect "compile run sweep plan explain diff profile import export weights data serve fmt doctor clean completion help version --help --version" ""
 expect "compile completion" comp
 expect "--version" --v
 expect "--search --set --seed --steps" compile --s
 expect "--search --set" plan --s
+expect "--trace" plan --tr
 expect "--check" fmt --c
 expect "" clean x
 expect "--search --set" sweep --s
@@ -58,6 +59,7 @@ expect "truncate drop split error" data chat --long ""
 expect "a.model folder two words" compile ""
 expect "folder/c.model" compile folder/
 expect "b.json folder two words" diff b.json ""
+expect "b.json folder two words" profile ""
 expect "folder two words" compile --out ""
 expect "bash zsh" completion ""
 expect "fmt" help f

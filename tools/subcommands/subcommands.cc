@@ -19,6 +19,7 @@
 #include "tools/fmt/fmt.h"
 #include "tools/import/import.h"
 #include "tools/plan_diff/command.h"
+#include "tools/profile/command.h"
 #include "tools/serve/serve.h"
 #include "tools/subcommands/completion.h"
 #include "tools/subcommands/man_page.h"
@@ -66,6 +67,10 @@ ExitCode CompareTwo(const std::string& name, const std::string& summary, const s
   std::cout << answer.output;
   std::cerr << answer.error;
   return answer.exit_code;
+}
+
+ExitCode Profile(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunProfile(name, summary, words);
 }
 
 ExitCode FormatFiles(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
@@ -197,6 +202,7 @@ const std::vector<Subcommand>& Subcommands() {
       {"explain", "Shows the plan of a model with its reasons, or the page of a diagnostic code",
        Describe<Command::kExplain>, Explain},
       {"diff", "Says what changed from one plan.json to another", DescribeDiff, CompareTwo},
+      {"profile", "Shows what a run measured beside what its plan predicts", DescribeProfile, Profile},
       {"import", "Makes a model, its weights and a page of commands of a folder of Hugging Face", DescribeImport,
        ImportModel},
       {"export", "Makes a folder of Hugging Face of a checkpoint of an imported model", DescribeExport, ExportModel},
