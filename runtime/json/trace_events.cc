@@ -60,8 +60,10 @@ void TraceEvents::End(const std::string& name, const std::string& category, cons
 
 void TraceEvents::Bar(Track track, const std::string& name, const std::string& category, double begin, double end,
                       const JsonObject& arguments) {
+  const int64_t length = Nanoseconds(end) - Nanoseconds(begin);
+  if (length == 0) return;  // Viewers would put the next bar, which begins at the same time, inside of it.
   Begin("X", track, begin);
-  text_ += ",\"dur\":" + MicrosecondsText(Nanoseconds(end) - Nanoseconds(begin));
+  text_ += ",\"dur\":" + MicrosecondsText(length);
   End(name, category, &arguments);
 }
 

@@ -9,7 +9,8 @@
 //   events.EndFlow(flow, Track::kKernels, 0.004);
 //   std::string text = TraceText(Timeline::kMeasured, {}, {events.Text()});
 //
-// Times are seconds, and are written as whole nanoseconds. The bars of a track do not overlap.
+// Times are seconds, and are written as whole nanoseconds. The bars of a track do not overlap; what takes no nanosecond
+// has none.
 #ifndef CLEAVE_RUNTIME_JSON_TRACE_EVENTS_H_
 #define CLEAVE_RUNTIME_JSON_TRACE_EVENTS_H_
 

@@ -14,6 +14,7 @@ TEST(TraceEvents, AreJsonWithTheFieldsOfTheFormat) {
   JsonObject arguments;
   arguments.Add("place", std::string("a.model:7"));
   events.Bar(Track::kKernels, "h\"1", "products", 1e-3, 1.0000015e-3, arguments);
+  events.Bar(Track::kKernels, "nothing", "loops", 1e-3, 1.0000000001e-3);
   const int64_t flow = events.BeginFlow(Track::kCollectives, 0.5);
   events.EndFlow(flow, Track::kKernels, 1000.5);
   JsonObject bytes;

@@ -12,6 +12,8 @@
 namespace cleave::tools {
 namespace {
 
+constexpr double kMostRanks = 1 << 20;
+
 absl::Status NeedField(const Json& object, const char* field, const std::string& where) {
   if (object.is_object() && object.contains(field)) return absl::OkStatus();
   return JsonError(where, absl::StrCat("`", field, "` is missing"));
@@ -40,14 +42,19 @@ std::string TextOr(const Json& object, const char* field) {
 double NumberOr(const Json& object, const char* field) {
   return object.contains(field) && object.at(field).is_number() ? object.at(field).get<double>() : 0;
 }
-Bytes BytesOr(const Json& object, const char* field) { return Bytes(static_cast<int64_t>(NumberOr(object, field))); }
+// 0 where it is no number of bytes.
+Bytes BytesOf(double number) {
+  constexpr double kMost = 1e18;
+  return Bytes(number >= 0 && number <= kMost ? static_cast<int64_t>(number) : 0);
+}
+Bytes BytesOr(const Json& object, const char* field) { return BytesOf(NumberOr(object, field)); }
 
 // {"0": 100, "1": 200}
 std::vector<Bytes> ByRank(const Json& document, const char* field) {
   std::vector<Bytes> bytes;
   if (!document.contains(field) || !document.at(field).is_object()) return bytes;
   for (const auto& [rank, own] : document.at(field).items()) {
-    if (own.is_number()) bytes.emplace_back(own.get<int64_t>());
+    if (own.is_number()) bytes.push_back(BytesOf(own.get<double>()));
   }
   return bytes;
 }
@@ -106,7 +113,10 @@ absl::StatusOr<PredictedStep> StepOf(const Json& document) {
   CLEAVE_ASSIGN_OR_RETURN(const Json* const axes, List(document, "mesh", "plan"));
   for (const Json& axis : *axes) {
     CLEAVE_ASSIGN_OR_RETURN(const double size, Number(axis, "size", "mesh"));
-    step.ranks *= static_cast<int64_t>(size);
+    const double ranks = static_cast<double>(step.ranks) * size;
+    if (!(size >= 1 && ranks <= kMostRanks))
+      return JsonError("mesh", "expected sizes of at least 1 and 2^20 ranks at most");
+    step.ranks = static_cast<int64_t>(ranks);
   }
   CLEAVE_RETURN_IF_ERROR(NeedField(document, "predicted", "plan"));
   const Json& predicted = document.at("predicted");
