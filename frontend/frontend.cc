@@ -42,6 +42,7 @@ struct Items {
   const dsl::syntax::Model* model = nullptr;
   const dsl::syntax::Train* train = nullptr;
   const dsl::syntax::Parallel* parallel = nullptr;
+  const dsl::syntax::Expect* expect = nullptr;
   std::optional<Span> manual = {};  // `#[manual]` on the model.
 };
 
@@ -76,7 +77,7 @@ void CheckAttributes(const dsl::syntax::File& file, Reporter& reporter) {
 
 Items CollectItems(const dsl::syntax::File& file, Reporter& reporter) {
   Items items;
-  Span model, train, parallel;
+  Span model, train, parallel, expect;
   for (const dsl::syntax::Item& item : file.items) {
     // Only the head of an item is shown, not its whole body.
     const Span head{item.span.file, item.span.begin, item.span.begin + 8};
@@ -86,6 +87,9 @@ Items CollectItems(const dsl::syntax::File& file, Reporter& reporter) {
       TakeOnce(*found, found->model.span, items.train, train, "`train` block", reporter);
     } else if (const auto* found = std::get_if<dsl::syntax::Parallel>(&item.kind)) {
       TakeOnce(*found, head, items.parallel, parallel, "`parallel` block", reporter);
+    } else if (const auto* found = std::get_if<dsl::syntax::Expect>(&item.kind)) {
+      TakeOnce(*found, {item.span.file, item.span.begin, found->body_begin.end}, items.expect, expect, "`expect` block",
+               reporter);
     }
     for (const dsl::syntax::Attribute& attribute : item.attributes) {
       if (attribute.name.text == "manual" && std::holds_alternative<dsl::syntax::Model>(item.kind))
@@ -224,6 +228,15 @@ void AddNamedPins(const dsl::syntax::Parallel& parallel, Evaluator& evaluator, R
     }
     reporter.Report(std::move(error));
   }
+}
+
+// What the block says; nullopt where there is none.
+std::optional<Contract> ContractIn(const Items& items, Reporter& reporter) {
+  if (items.expect == nullptr) return std::nullopt;
+  Diagnostics mistakes;
+  Contract contract = ReadContract(*items.expect, mistakes);
+  for (const Diagnostic& mistake : mistakes.items()) reporter.Report(mistake);
+  return contract;
 }
 
 void CheckOutside(const ir::ParallelSettings& settings, const std::vector<ir::Region>& regions, Reporter& reporter) {
@@ -368,6 +381,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   evaluator.SetModel(*items.model, items.manual);
   DefineArguments(*items.model, overridden.arguments, functions, evaluator, reporter);
   Module module;
+  module.contract = ContractIn(items, reporter);
   module.pins.settings = ReadParallel(overridden.parallel, options.devices.has_value(), evaluator, reporter);
   if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
   if (options.generates) evaluator.SetGenerates();

@@ -22,6 +22,7 @@
 #include "base/diagnostic/diagnostic.h"
 #include "base/source/source.h"
 #include "dsl/syntax/syntax.h"
+#include "frontend/contract/contract.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/training/training.h"
 #include "ir/sharding/pins/pins.h"
@@ -44,6 +45,7 @@ struct Module {
   ir::Updates updates;  // What the optimizer makes of its parameters.
   ir::Training training;
   ir::Pins pins;
+  std::optional<Contract> contract = {};  // What its `expect` block says.
   // By name, where parameters and inputs name the .npy files with their values.
   std::map<std::string, Span> npy_places = {};
   Span data_place = {};                            // Where `data` is set.

@@ -165,6 +165,7 @@ std::string FormatExpression(const syntax::Expression& expression, Place place) 
       expression.kind, [](const syntax::IntegerLiteral& literal) { return literal.text; },
       [](const syntax::FloatLiteral& literal) { return literal.text; },
       [](const syntax::SizeLiteral& literal) { return literal.text; },
+      [](const syntax::TimeLiteral& literal) { return literal.text; },
       [](const syntax::StringLiteral& literal) { return syntax::QuoteString(literal.value); },
       [](const syntax::BoolLiteral& literal) { return std::string(literal.value ? "true" : "false"); },
       [](const syntax::Name& name) { return name.text; }, [](const syntax::Wildcard&) { return std::string("_"); },

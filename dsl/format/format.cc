@@ -68,6 +68,7 @@ int32_t ContentBegin(const syntax::Item& item) {
       item.kind, [](const syntax::Import& import) { return import.path_span.begin; },
       [](const syntax::Train& train) { return train.model.span.begin; },
       [](const syntax::Parallel& parallel) { return parallel.body_begin.begin; },
+      [](const syntax::Expect& expect) { return expect.body_begin.begin; },
       [](const auto& named) { return named.name.span.begin; });
 }
 
@@ -127,7 +128,8 @@ class Formatter {
         },
         [&](const syntax::Parallel& parallel) {
           FormatSettings(item.span, "parallel", parallel.body_begin, parallel.settings, parallel.pins, next);
-        });
+        },
+        [&](const syntax::Expect& expect) { FormatExpectations(item.span, expect, next); });
   }
 
   std::string FormatSignature(absl::string_view word, const syntax::Identifier& name,
@@ -210,15 +212,32 @@ class Formatter {
 
   // The same for the fields of a record.
   void FormatFields(Span span, const std::string& head, const syntax::Record& record, int32_t next) {
-    const std::vector<syntax::Parameter>& fields = record.fields;
+    FormatEach(
+        span, head, record.body_begin, record.fields,
+        [&](const syntax::Parameter& field) { return FormatParameter(field, Behind("", 1)); }, next);
+  }
+
+  void FormatExpectations(Span span, const syntax::Expect& expect, int32_t next) {
+    FormatEach(
+        span, "expect", expect.body_begin, expect.expectations,
+        [&](const syntax::Expectation& expectation) {
+          std::string text = FormatExpression(expectation.what, Behind("", 1));
+          if (!expectation.value) return text;
+          text += " = ";
+          return text + FormatExpression(*expectation.value, Behind(text, 1));
+        },
+        next);
+  }
+
+  // The same for parts of one kind, whose text `format` makes without its semicolon.
+  template <typename Part, typename FormatPart>
+  void FormatEach(Span span, const std::string& head, Span brace, const std::vector<Part>& parts,
+                  const FormatPart& format, int32_t next) {
     const int32_t close = span.end - 1;
-    if (fields.empty() && !comments_.HasBetween(record.body_begin.end, close)) {
-      return Emit(span, absl::StrCat(head, " {}"), next);
-    }
-    OpenBody(span.begin, head, record.body_begin, fields.empty() ? close : fields[0].span.begin);
-    for (size_t i = 0; i < fields.size(); ++i) {
-      Emit(fields[i].span, absl::StrCat(FormatParameter(fields[i], Behind("", 1)), ";"),
-           i + 1 < fields.size() ? fields[i + 1].span.begin : close);
+    if (parts.empty() && !comments_.HasBetween(brace.end, close)) return Emit(span, absl::StrCat(head, " {}"), next);
+    OpenBody(span.begin, head, brace, parts.empty() ? close : parts[0].span.begin);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      Emit(parts[i].span, absl::StrCat(format(parts[i]), ";"), i + 1 < parts.size() ? parts[i + 1].span.begin : close);
     }
     CloseBody(span.end, next);
   }

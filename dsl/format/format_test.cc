@@ -60,6 +60,12 @@ TEST(FormatTest, SettingsAndPinsKeepTheirOrder) {
         "parallel {\n    pin \"a\" = shard((4,), (1, 2));\n    mesh = (dp = 4);\n    pin \"b\" = replicate;\n}\n");
 }
 
+TEST(FormatTest, Expectations) {
+  Check("expect{step<=20ms;layout( h1.weight )=(tp,_);// why\n layout(b)=(tp);}",
+        "expect {\n    step <= 20ms;\n    layout(h1.weight) = (tp, _);  // why\n    layout(b) = (tp,);\n}\n");
+  Check("expect {}", "expect {}\n");
+}
+
 TEST(FormatTest, Statements) {
   CheckStatement("input x:i32[batch,28];", "input x: i32[batch, 28];");
   CheckStatement("#[local]param w:f32[n]=zeros();", "#[local]\n    param w: f32[n] = zeros();");

@@ -79,7 +79,7 @@ class TreeGenerator {
   }
 
   Expression Leaf() {
-    switch (Below(7)) {
+    switch (Below(8)) {
       case 0: {
         const int value = Below(1000);
         return Make(syntax::IntegerLiteral{.value = value, .text = absl::StrCat(value)});
@@ -97,6 +97,8 @@ class TreeGenerator {
         return Make(syntax::BoolLiteral{.value = Chance(50)});
       case 5:
         return Make(syntax::Wildcard{});
+      case 6:
+        return Make(syntax::TimeLiteral{.seconds = 0.0205, .text = "20.5ms"});
       default:
         return Make(syntax::Name{.text = Word()});
     }
@@ -304,8 +306,17 @@ class TreeGenerator {
     }
   }
 
+  // A bound, or a layout.
+  syntax::Expectation Expectation() {
+    syntax::Expectation expectation{.span = {}, .what = Value(3), .value = std::nullopt};
+    in_tuples_ = true;
+    if (Chance(50)) expectation.value = Value(3);
+    in_tuples_ = false;
+    return expectation;
+  }
+
   syntax::Item::Kind ItemKind() {
-    switch (Below(7)) {
+    switch (Below(8)) {
       case 0:
         return syntax::Model{
             .name = Identifier(), .parameters = Parameters(), .body = Body(3), .body_begin = {}, .body_end = {}};
@@ -322,6 +333,8 @@ class TreeGenerator {
         return syntax::Import{.path_span = {}, .path = String()};
       case 4:
         return syntax::Record{.name = Identifier(), .fields = Parameters(), .body_begin = {}};
+      case 5:
+        return syntax::Expect{.expectations = Several(4, [&] { return Expectation(); }), .body_begin = {}};
       default:
         break;
     }

@@ -14,7 +14,7 @@ grammar Cleave;
 
 file : item* EOF ;
 
-item : attribute* ( import_ | record | model | function | opDefinition | train | parallel ) ;
+item : attribute* ( import_ | record | model | function | opDefinition | train | parallel | expect ) ;
 
 import_ : IMPORT STRING SEMICOLON ;
 
@@ -36,6 +36,11 @@ train : TRAIN name LBRACE setting* RBRACE ;
 parallel : PARALLEL LBRACE entry* RBRACE ;
 
 entry : pin | setting ;
+
+// What the plan must keep: bounds, which are comparisons, and layouts.
+expect : EXPECT LBRACE expectation* RBRACE ;
+
+expectation : expression ( ASSIGN expression )? SEMICOLON ;
 
 setting : name ASSIGN value SEMICOLON ;
 
@@ -154,6 +159,7 @@ primary
     : INTEGER
     | FLOAT
     | SIZE
+    | TIME
     | STRING
     | TRUE
     | FALSE
@@ -175,6 +181,7 @@ mapEntry : STRING COLON value ;
 name
     : NAME
     | ASSERT_FINITE
+    | EXPECT
     | IMPORT
     | IN
     | INPUT
@@ -206,6 +213,7 @@ FALSE : 'false' ;
 WITH : 'with' ;
 
 ASSERT_FINITE : 'assert_finite' ;
+EXPECT : 'expect' ;
 IMPORT : 'import' ;
 IN : 'in' ;
 INPUT : 'input' ;
@@ -232,6 +240,7 @@ PART : '.' NAME ;
 INTEGER : DIGITS ;
 FLOAT : DIGITS '.' DIGITS EXPONENT? | DIGITS EXPONENT ;
 SIZE : DIGITS ( '.' DIGITS )? ( 'B' | [KMGT] 'i'? 'B' ) ;
+TIME : DIGITS ( '.' DIGITS )? ( [num]? 's' ) ;
 // Digits that run into letters and are none of the above, such as `40Gb`.
 BAD_NUMBER : DIGITS ( '.' DIGITS )? [A-Za-z_] [A-Za-z0-9_]* ;
 fragment DIGITS : [0-9] [0-9_]* ;

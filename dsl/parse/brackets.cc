@@ -82,6 +82,7 @@ class BracketChecker {
       case CleaveLexer::TRAIN:
         return following == CleaveLexer::NAME;
       case CleaveLexer::PARALLEL:
+      case CleaveLexer::EXPECT:
         return following == CleaveLexer::LBRACE;
       default:
         return false;

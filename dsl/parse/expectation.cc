@@ -57,7 +57,7 @@ std::string DescribeExpected(const IntervalSet& expected, size_t rule) {
   std::vector<std::string> choices;
   bool names_openers = false;
   if (allows(CleaveLexer::FN)) {
-    choices = {"`import`", "`record`", "`model`", "`fn`", "`op`", "`train`", "`parallel`"};
+    choices = {"`import`", "`record`", "`model`", "`fn`", "`op`", "`train`", "`parallel`", "`expect`"};
     names_openers = true;
   } else if (allows(CleaveLexer::LET)) {
     choices = {"a statement"};

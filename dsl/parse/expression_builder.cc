@@ -306,6 +306,8 @@ ExpressionBuilder::Sized ExpressionBuilder::BuildPrimary(Parser::PrimaryContext&
       return Make(span, 0, syntax::FloatLiteral{.value = FloatValue(text).value_or(0), .text = std::move(text)});
     case Parser::SIZE:
       return Make(span, 0, syntax::SizeLiteral{.bytes = SizeValue(text).value_or(0), .text = std::move(text)});
+    case Parser::TIME:
+      return Make(span, 0, syntax::TimeLiteral{.seconds = TimeValue(text).value_or(0), .text = std::move(text)});
     case Parser::STRING:
       return Make(span, 0, BuildString(token));
     case Parser::TRUE:

@@ -61,4 +61,13 @@ std::optional<int64_t> SizeValue(absl::string_view text) {
   return static_cast<int64_t>(bytes);
 }
 
+std::optional<double> TimeValue(absl::string_view text) {
+  const size_t unit_begin = text.find_first_of("nums");
+  const char unit = text[unit_begin];
+  const std::optional<double> count = FloatValue(text.substr(0, unit_begin));
+  if (!count) return std::nullopt;
+  // A quotient is the nearest number to what is written: 3us is not 3 * 1e-6.
+  return *count / (unit == 'n' ? 1e9 : unit == 'u' ? 1e6 : unit == 'm' ? 1e3 : 1);
+}
+
 }  // namespace cleave::dsl

@@ -17,6 +17,9 @@ std::optional<double> FloatValue(absl::string_view text);
 // `40GiB`, `1.5MiB`, `512KB`, `64B`; a fraction of a byte is dropped.
 std::optional<int64_t> SizeValue(absl::string_view text);
 
+// `20ms`, `1.5s`: seconds.
+std::optional<double> TimeValue(absl::string_view text);
+
 }  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_PARSE_NUMBERS_H_

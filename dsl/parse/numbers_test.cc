@@ -37,5 +37,13 @@ TEST(NumbersTest, Sizes) {
   EXPECT_EQ(SizeValue("8388608.5TiB"), std::nullopt);
 }
 
+TEST(NumbersTest, Times) {
+  EXPECT_EQ(TimeValue("20ms"), 0.02);
+  EXPECT_EQ(TimeValue("3us"), 3e-6);
+  EXPECT_EQ(TimeValue("1_000ns"), 1e-6);
+  EXPECT_EQ(TimeValue("1.5s"), 1.5);
+  EXPECT_EQ(TimeValue("0s"), 0.0);
+}
+
 }  // namespace
 }  // namespace cleave::dsl

@@ -36,6 +36,12 @@ void CheckExpression(const std::string& text, const std::string& expected_tree) 
   CheckStatement(absl::StrCat("return ", text, ";"), absl::StrCat("return ", expected_tree));
 }
 
+TEST(ParseTest, Expectations) {
+  CheckFile("expect { sent <= 64MiB; layout(h.w) = (tp); }",
+            "expect\n  (<= sent 64MiB)\n  (call layout (field h w)) = (tuple tp)\n");
+  CheckStatement("let expect = expect + 1;", "let expect = (+ expect 1)");
+}
+
 TEST(ParseTest, FilesWithoutItems) {
   CheckFile("", "");
   CheckFile(" \n\t\n", "");

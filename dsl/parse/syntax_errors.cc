@@ -28,6 +28,7 @@ bool IsList(size_t rule) {
     case CleaveParser::RuleTrain:
     case CleaveParser::RuleRecord:
     case CleaveParser::RuleParallel:
+    case CleaveParser::RuleExpect:
     case CleaveParser::RuleOpDefinition:
       return true;
     default:
@@ -137,7 +138,7 @@ IntervalSet ExpectedTokens(Parser& parser, const antlr4::RecognitionException& e
 // The word of the language that `token` may be a misspelling of: one that begins a statement or an item.
 std::optional<std::string> MisspelledWord(const Token& token, absl::string_view text, size_t rule) {
   if (token.getType() != CleaveLexer::NAME) return std::nullopt;
-  const std::vector<std::string> items = {"import", "record", "model", "fn", "op", "train", "parallel"};
+  const std::vector<std::string> items = {"import", "record", "model", "fn", "op", "train", "parallel", "expect"};
   const std::vector<std::string> statements = {"let",   "for",  "if",     "else",   "param", "state",        "update",
                                                "input", "loss", "metric", "return", "print", "assert_finite"};
   if (rule == CleaveParser::RuleFile) return NearestName(text, items);

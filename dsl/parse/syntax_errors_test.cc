@@ -151,7 +151,7 @@ TEST(SyntaxErrorsTest, MisspelledItem) {
 fnn f() {}
 )",
               R"(
-error[E0101]: expected `import`, `record`, `model`, `fn`, `op`, `train` or `parallel`
+error[E0101]: expected `import`, `record`, `model`, `fn`, `op`, `train`, `parallel` or `expect`
   --> test.model:1:1
    |
  1 | modle M {}
@@ -159,7 +159,7 @@ error[E0101]: expected `import`, `record`, `model`, `fn`, `op`, `train` or `para
    |
 help: did you mean `model`?
 
-error[E0101]: expected `import`, `record`, `model`, `fn`, `op`, `train` or `parallel`
+error[E0101]: expected `import`, `record`, `model`, `fn`, `op`, `train`, `parallel` or `expect`
   --> test.model:3:1
    |
  3 | fnn f() {}
@@ -173,7 +173,7 @@ TEST(SyntaxErrorsTest, StatementOutsideOfABody) {
   CheckErrors(R"(let x = 3;
 )",
               R"(
-error[E0101]: expected `import`, `record`, `model`, `fn`, `op`, `train` or `parallel`
+error[E0101]: expected `import`, `record`, `model`, `fn`, `op`, `train`, `parallel` or `expect`
   --> test.model:1:1
    |
  1 | let x = 3;

@@ -102,13 +102,13 @@ error[E0102]: `[` is never closed
    |                  - `]` is missing before this
    |              ^ opened here
 
-error[E0107]: `31m` is neither a number nor a size
+error[E0107]: `31m` is no number, size or time
   --> test.model:2:17
    |
  2 |     let a =  [31m;
    |                 ^ not a unit of the language
    |
-help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; names do not begin with a digit
+help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; times in ns, us, ms or s: `20ms`; names do not begin with a digit
 )");
 }
 
@@ -206,21 +206,21 @@ TEST(TokenErrorsTest, Numbers) {
 }
 )",
               R"(
-error[E0107]: `40Gb` is neither a number nor a size
+error[E0107]: `40Gb` is no number, size or time
   --> test.model:2:15
    |
  2 |     let a = 40Gb;
    |               ^^ not a unit of the language
    |
-help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; names do not begin with a digit
+help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; times in ns, us, ms or s: `20ms`; names do not begin with a digit
 
-error[E0107]: `3x` is neither a number nor a size
+error[E0107]: `3x` is no number, size or time
   --> test.model:3:14
    |
  3 |     let b = 3x;
    |              ^ not a unit of the language
    |
-help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; names do not begin with a digit
+help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; times in ns, us, ms or s: `20ms`; names do not begin with a digit
 
 error[E0108]: number too large
   --> test.model:4:13
@@ -240,13 +240,13 @@ error[E0108]: number too large
  6 |     let e = 8388608TiB;
    |             ^^^^^^^^^^ at most 2^63 - 1 bytes
 
-error[E0107]: `1.5e` is neither a number nor a size
+error[E0107]: `1.5e` is no number, size or time
   --> test.model:7:16
    |
  7 |     let g = 1.5e;
    |                ^ not a unit of the language
    |
-help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; names do not begin with a digit
+help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; times in ns, us, ms or s: `20ms`; names do not begin with a digit
 )");
 }
 

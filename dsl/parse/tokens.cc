@@ -42,10 +42,12 @@ Diagnostic BadCharacter(absl::string_view text, Span span) {
 
 Diagnostic BadNumber(absl::string_view text, Span span) {
   const size_t unit = std::min(text.find_first_not_of("0123456789_."), text.size());
-  return Error(Code::kE0107, absl::StrCat("`", text.substr(0, 40), "` is neither a number nor a size"))
+  return Error(Code::kE0107, absl::StrCat("`", text.substr(0, 40), "` is no number, size or time"))
       .At(SubSpan(span, static_cast<int32_t>(unit), static_cast<int32_t>(text.size() - unit)),
           "not a unit of the language")
-      .Help("sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; names do not begin with a digit");
+      .Help(
+          "sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; times in ns, us, ms or s: `20ms`; names do "
+          "not begin with a digit");
 }
 
 Diagnostic TooLarge(absl::string_view limit, Span span) {
@@ -70,6 +72,9 @@ class TokenChecker {
         break;
       case CleaveLexer::SIZE:
         if (!SizeValue(text)) errors_.push_back(TooLarge("2^63 - 1 bytes", span));
+        break;
+      case CleaveLexer::TIME:
+        if (!TimeValue(text)) errors_.push_back(TooLarge("about 1.8e308, the largest 64-bit float", span));
         break;
       case CleaveLexer::BAD_NUMBER:
         errors_.push_back(BadNumber(text, span));

@@ -37,7 +37,8 @@ syntax::Item TreeBuilder::BuildItem(Parser::ItemContext& context) {
   if (auto* function = context.function()) return item(BuildFunction(*function));
   if (auto* op = context.opDefinition()) return item(BuildOp(*op));
   if (auto* train = context.train()) return item(BuildTrain(*train));
-  return item(BuildParallel(*context.parallel()));
+  if (auto* parallel = context.parallel()) return item(BuildParallel(*parallel));
+  return item(BuildExpect(*context.expect()));
 }
 
 syntax::Import TreeBuilder::BuildImport(Parser::Import_Context& context) {
@@ -112,6 +113,20 @@ syntax::Parallel TreeBuilder::BuildParallel(Parser::ParallelContext& context) {
   }
   expressions_.SetParentheses(outside);
   return parallel;
+}
+
+syntax::Expect TreeBuilder::BuildExpect(Parser::ExpectContext& context) {
+  syntax::Expect expect{.expectations = {}, .body_begin = SpanOf(context.LBRACE())};
+  for (Parser::ExpectationContext* part : context.expectation()) {
+    const std::vector<Parser::ExpressionContext*> sides = part->expression();
+    syntax::Expectation expectation{
+        .span = SpanOf(*part), .what = BuildExpression(sides.front()), .value = std::nullopt};
+    const Parentheses outside = expressions_.SetParentheses(Parentheses::kTuple);
+    if (sides.size() > 1) expectation.value = BuildExpression(sides.back());
+    expressions_.SetParentheses(outside);
+    expect.expectations.push_back(std::move(expectation));
+  }
+  return expect;
 }
 
 syntax::Setting TreeBuilder::BuildSetting(Parser::SettingContext& context) {

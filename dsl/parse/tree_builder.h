@@ -35,6 +35,7 @@ class TreeBuilder {
   syntax::OpDefinition BuildOp(Parser::OpDefinitionContext& context);
   syntax::Train BuildTrain(Parser::TrainContext& context);
   syntax::Parallel BuildParallel(Parser::ParallelContext& context);
+  syntax::Expect BuildExpect(Parser::ExpectContext& context);
   syntax::Setting BuildSetting(Parser::SettingContext& context);
   syntax::Pin BuildPin(Parser::PinContext& context);
   std::vector<syntax::Parameter> BuildParameters(Parser::ParametersContext* context);

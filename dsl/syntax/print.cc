@@ -86,6 +86,15 @@ class TreePrinter {
             Line("pin ", QuoteString(pin.target.value), " = ", PrintAttribute(pin.attribute));
           }
           --depth_;
+        },
+        [&](const Expect& expect) {
+          Line(attributes, "expect");
+          ++depth_;
+          for (const Expectation& expectation : expect.expectations) {
+            Line(PrintTree(expectation.what),
+                 expectation.value ? absl::StrCat(" = ", PrintTree(*expectation.value)) : "");
+          }
+          --depth_;
         });
   }
 
@@ -240,6 +249,7 @@ std::string PrintTree(const Expression& expression) {
   return Match(
       expression.kind, [](const IntegerLiteral& literal) { return literal.text; },
       [](const FloatLiteral& literal) { return literal.text; }, [](const SizeLiteral& literal) { return literal.text; },
+      [](const TimeLiteral& literal) { return literal.text; },
       [](const StringLiteral& literal) { return QuoteString(literal.value); },
       [](const BoolLiteral& literal) { return std::string(literal.value ? "true" : "false"); },
       [](const Name& name) { return name.text; }, [](const Wildcard&) { return std::string("_"); },

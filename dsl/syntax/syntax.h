@@ -5,8 +5,8 @@
 // is a Statement holding Let{name "h1", value Call{callee Name "relu", arguments {Call{Name "dense", {Name "x",
 // 512}}}}}.
 //
-// How to read it: a File is a list of Items (import, record, model, fn, op, train, parallel); bodies are lists of
-// Statements; values are Expressions. Item, Statement and Expression each hold a span and a `kind`, a closed
+// How to read it: a File is a list of Items (import, record, model, fn, op, train, parallel, expect); bodies are lists
+// of Statements; values are Expressions. Item, Statement and Expression each hold a span and a `kind`, a closed
 // std::variant to be matched with `Match`. Nodes are plain values: copying is deep, `==` compares everything, spans
 // included. Two trees are equal up to their spans when PrintTree (print.h) gives the same text.
 //
@@ -71,6 +71,14 @@ struct SizeLiteral {
   std::string text;  // As written.
 
   bool operator==(const SizeLiteral&) const = default;
+};
+
+// `20ms`, `1.5s`.
+struct TimeLiteral {
+  double seconds = 0;
+  std::string text;  // As written.
+
+  bool operator==(const TimeLiteral&) const = default;
 };
 
 // `"data/mnist"`; `value` has its escapes (\" \\ \n \t) resolved.
@@ -244,8 +252,8 @@ struct Attributed {
 };
 
 struct Expression {
-  using Kind = std::variant<IntegerLiteral, FloatLiteral, SizeLiteral, StringLiteral, BoolLiteral, Name, Wildcard,
-                            Negate, Not, Binary, Call, Layer, Index, Tuple, Field, With, Map, Attributed>;
+  using Kind = std::variant<IntegerLiteral, FloatLiteral, SizeLiteral, TimeLiteral, StringLiteral, BoolLiteral, Name,
+                            Wildcard, Negate, Not, Binary, Call, Layer, Index, Tuple, Field, With, Map, Attributed>;
   Span span;
   Kind kind;
 
@@ -509,8 +517,25 @@ struct Parallel {
   bool operator==(const Parallel&) const = default;
 };
 
+// `all_gather <= 2;`, `layout(h1.weight) = (tp, _);`
+struct Expectation {
+  Span span;
+  Expression what;
+  std::optional<Expression> value;  // Behind `=`.
+
+  bool operator==(const Expectation&) const = default;
+};
+
+// `expect { step <= 20ms; … }`
+struct Expect {
+  std::vector<Expectation> expectations;
+  Span body_begin;  // The opening brace.
+
+  bool operator==(const Expect&) const = default;
+};
+
 struct Item {
-  using Kind = std::variant<Import, Record, Model, Function, OpDefinition, Train, Parallel>;
+  using Kind = std::variant<Import, Record, Model, Function, OpDefinition, Train, Parallel, Expect>;
   Span span;  // With the attributes and the closing brace or semicolon.
   std::vector<Attribute> attributes;
   Kind kind;

@@ -42,6 +42,7 @@ std::string ExpressionText(const dsl::syntax::Expression& expression) {
       expression.kind, [](const dsl::syntax::IntegerLiteral& literal) { return literal.text; },
       [](const dsl::syntax::FloatLiteral& literal) { return literal.text; },
       [](const dsl::syntax::SizeLiteral& literal) { return literal.text; },
+      [](const dsl::syntax::TimeLiteral& literal) { return literal.text; },
       [](const dsl::syntax::StringLiteral& literal) { return dsl::syntax::QuoteString(literal.value); },
       [](const dsl::syntax::BoolLiteral& literal) -> std::string { return literal.value ? "true" : "false"; },
       [](const dsl::syntax::Name& name) { return name.text; },

@@ -88,6 +88,7 @@ Value EvaluateKind(const dsl::syntax::Expression& expression, Frame& frame, Piec
       expression.kind, [](const dsl::syntax::IntegerLiteral& literal) { return Value{literal.value}; },
       [](const dsl::syntax::FloatLiteral& literal) { return Value{literal.value}; },
       [](const dsl::syntax::SizeLiteral& literal) { return Value{literal.bytes}; },
+      [](const dsl::syntax::TimeLiteral& literal) { return Value{literal.seconds}; },
       [](const dsl::syntax::StringLiteral& literal) { return Value{literal.value}; },
       [](const dsl::syntax::BoolLiteral& literal) { return Value{literal.value}; },
       [&](const dsl::syntax::Name& name) { return EvaluateName(name.text, span, frame, pieces); },

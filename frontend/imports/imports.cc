@@ -21,6 +21,7 @@ std::string ForbiddenItem(const dsl::syntax::Item& item) {
   if (std::holds_alternative<dsl::syntax::Model>(item.kind)) return "`model`";
   if (std::holds_alternative<dsl::syntax::Train>(item.kind)) return "`train`";
   if (std::holds_alternative<dsl::syntax::Parallel>(item.kind)) return "`parallel`";
+  if (std::holds_alternative<dsl::syntax::Expect>(item.kind)) return "`expect`";
   return "";
 }
 

@@ -26,8 +26,10 @@
 #include "ir/sharding/strategy/strategy.h"
 #include "search/explain/explain.h"
 #include "tools/command_line/usage.h"
+#include "tools/contract/contract.h"
 #include "tools/driver/body_error.h"
 #include "tools/driver/compiled_model.h"
+#include "tools/driver/expectations.h"
 #include "tools/driver/launch.h"
 #include "tools/driver/output.h"
 #include "tools/driver/pipeline.h"
@@ -321,6 +323,13 @@ const std::optional<CompiledModel>& KeptToTheEnd(std::optional<CompiledModel> co
   return kept.emplace_back(std::move(compiled));
 }
 
+// What the plan breaks of a contract.
+Diagnostics BrokenBy(const CompiledModel& compiled, const frontend::Contract& contract, const SourceSet& sources) {
+  Diagnostics broken;
+  CheckContract(contract, ExplainedOf(compiled), compiled.model.file, sources, broken);
+  return broken;
+}
+
 ExitCode Run(const CompileOptions& options, Report& report) {
   const Clock::time_point start = Clock::now();
   absl::Status ours;
@@ -342,6 +351,8 @@ ExitCode Run(const CompileOptions& options, Report& report) {
       return ExitCodeOf(report);
     }
   }
+  std::optional<frontend::Contract> expected = ReadExpectations(options, report);
+  if (!expected.has_value()) return ExitCodeOf(report);
   const std::optional<dsl::syntax::File> file = ReadModel(options, report);
   if (!file.has_value()) return ExitCodeOf(report);
   if (options.emit == EmitStage::kAst) {
@@ -358,7 +369,13 @@ ExitCode Run(const CompileOptions& options, Report& report) {
   const std::optional<CompiledModel>& compiled = KeptToTheEnd(CompileModel(options, *std::move(model), report));
   if (!compiled.has_value()) return ExitCodeOf(report);
   if (options.emit.has_value()) return Emit(*options.emit, options, *compiled, report);
-  const ExitCode code = PrintAndWrite(options, *compiled, start, report);
+  *expected = ExpectationsOf(options, *std::move(expected), compiled->model.module);
+  const Diagnostics broken = BrokenBy(*compiled, *expected, report.sources);
+  // A plan that is only shown is shown all the same: who reads why it breaks the contract wants to see it.
+  ExitCode code =
+      options.plan_only || !broken.has_errors() ? PrintAndWrite(options, *compiled, start, report) : ExitCode::kDone;
+  report.diagnostics.AddAll(broken);
+  if (code == ExitCode::kDone && broken.has_errors()) code = ExitCodeOf(report);
   if (code != ExitCode::kDone || !options.run || !Writes(options)) return code;
   // Warnings come before what the program prints.
   std::cerr << ReportText(report, options.error_format);

@@ -81,6 +81,7 @@ std::string Contradiction(const CompileOptions& options) {
       return absl::StrCat("`", option, "` goes with a plan that is made, not with `--emit`");
     }
   }
+  if (!options.expect.empty() && options.emit) return "`--expect` goes with a plan that is shown, not with `--emit`";
   if (!options.beside.empty() && !options.trace.has_value()) return "`--beside` goes with `--trace`";
   if (!options.plan_file.empty() && options.search)
     return "`--plan` takes an existing plan; `--search` makes a new one";
@@ -135,6 +136,10 @@ void AddModeOptions(CLI::App& app, TypedOptions& typed) {
       ->check(WholeNumber(1));
   SetValue(app.add_option("--plan", options.plan_file, "Take the plan from a plan.json instead of searching"),
            "FILE.json");
+  SetValue(app.add_option("--expect", options.expect,
+                          "What the plan must keep: a file with an `expect` block, in place of the model's own; a plan "
+                          "that breaks it ends with exit code 4"),
+           "FILE.model|none");
 }
 
 void AddLaunchOptions(CLI::App& app, TypedOptions& typed) {

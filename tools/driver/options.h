@@ -40,6 +40,7 @@ struct CompileOptions {
   std::optional<int64_t> seed;
   bool plan_only = false;
   std::string plan_file;  // Empty: search.
+  std::string expect;     // The file of what the plan must keep, or "none"; empty: the model's own `expect` block.
   std::optional<EmitStage> emit;
   std::optional<int> rank;
   bool log_redistributions = false;    // --log reshard

@@ -18,6 +18,8 @@ ExitCode ExitCodeOf(const Report& report) {
   for (const Diagnostic& diagnostic : report.diagnostics.items()) {
     switch (diagnostic.code) {
       case Code::kE0313:
+      case Code::kE0801:
+      case Code::kE0802:
         return ExitCode::kNoPlanFits;
       case Code::kE0601:
       case Code::kE0602:

@@ -26,13 +26,15 @@ struct DiffOptions {
   std::string before;
   std::string after;
   bool as_json = false;
+  bool as_markdown = false;
   std::string html;  // The file of a page; empty: none.
 };
 
 void AddOptions(CLI::App& app, DiffOptions& options) {
   SetValue(app.add_option("BEFORE", options.before, "A plan.json")->required(), "FILE.json");
   SetValue(app.add_option("AFTER", options.after, "A plan.json to compare with it")->required(), "FILE.json");
-  app.add_flag("--json", options.as_json, "Print every change as JSON");
+  CLI::Option* const json = app.add_flag("--json", options.as_json, "Print every change as JSON");
+  app.add_flag("--markdown", options.as_markdown, "Print a comment for a pull request")->excludes(json);
   SetValue(app.add_option("--html", options.html, "Write both plans side by side as a page for a browser, too"),
            "FILE.html");
   app.footer("Exit code 0: the plans are equal, 1: they differ.");
@@ -64,7 +66,9 @@ DiffAnswer RunDiff(const std::string& name, const std::string& summary, const st
     }
   }
   return {.exit_code = diff.is_empty() ? ExitCode::kDone : ExitCode::kDiffers,
-          .output = options.as_json ? DiffJson(diff) : DiffText(diff)};
+          .output = options.as_json       ? DiffJson(diff)
+                    : options.as_markdown ? DiffMarkdown(diff)
+                                          : DiffText(diff)};
 }
 
 }  // namespace cleave::tools

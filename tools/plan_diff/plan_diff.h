@@ -66,6 +66,10 @@ PlanDiff Diff(const PlanView& before, const PlanView& after);
 // are folded. The text is "the plans are equal" where nothing changed.
 std::string DiffText(const PlanDiff& diff);
 
+// A comment for a pull request, in GitHub's Markdown: figures and collectives as a table, and the layouts and
+// settings that changed folded away, each list cut after some rows.
+std::string DiffMarkdown(const PlanDiff& diff);
+
 // One JSON object with every change, nothing folded.
 std::string DiffJson(const PlanDiff& diff);
 

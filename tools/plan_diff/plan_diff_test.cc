@@ -54,6 +54,32 @@ PlanDiff DiffTo(const std::string& after) {
   return before.ok() && changed.ok() ? Diff(*before, *changed) : PlanDiff();
 }
 
+TEST(PlanDiffTest, AsACommentForAPullRequest) {
+  const std::string after =
+      absl::StrReplaceAll(kPlan, {{"\"step_seconds\": 0.01", "\"step_seconds\": 0.012"},
+                                  {"\"layout\": [[\"m0\"], []]", "\"layout\": [[], [\"m0\"]]"},
+                                  {"{\"kind\": \"all_reduce\", \"phase\": \"update\", \"sent_bytes\": 64}",
+                                   "{\"kind\": \"all_reduce\", \"phase\": \"update\", \"sent_bytes\": 64}, "
+                                   "{\"kind\": \"all_gather\", \"phase\": \"forward\", \"sent_bytes\": 32}"}});
+  EXPECT_EQ(DiffMarkdown(DiffTo(after)), R"(<!-- cleave diff -->
+**Plan: step 10.00 ms → 12.00 ms (+20.0 %)**
+
+| | before | after | |
+|---|---:|---:|---:|
+| step, predicted | 10.00 ms | 12.00 ms | +20.0 % |
+| `all_gather`, forward | none | 1, 32 B | +1 |
+
+<details><summary>2 layouts</summary>
+
+| | before | after |
+|---|---|---|
+| `x.0..1.weight x 2` | `f32[4, 8] as [m0, -]` | `f32[4, 8] as [-, m0]` |
+
+</details>
+)");
+  EXPECT_EQ(DiffMarkdown(DiffTo(kPlan)), "<!-- cleave diff -->\n**Plan: unchanged**\n");
+}
+
 TEST(PlanDiffTest, APlanEqualsItself) {
   EXPECT_TRUE(DiffTo(kPlan).is_empty());
   EXPECT_EQ(DiffText(DiffTo(kPlan)), "the plans are equal\n");

@@ -1,0 +1,1 @@
+compile good.model --plan-only --quiet --expect good.model
