@@ -490,7 +490,12 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput
   }
   cpp::Code file;
   cpp::Code& code = EmitOpening(target, program, input.training, rank, file);
-  MainText main{.training = input.training, .graph = input.graph, .program = program, .rank = rank, .types = {}};
+  MainText main{.training = input.training,
+                .graph = input.graph,
+                .program = program,
+                .rank = rank,
+                .at_peak = input.at_peak,
+                .types = {}};
   if (program.pipeline.has_value()) {
     CLEAVE_RETURN_IF_ERROR(WriteStages(target, input, options, code, main.types));
   } else {

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/units/units.h"
 #include "codegen/source/target.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/training/training.h"
@@ -23,6 +24,7 @@ struct CodegenInput {
   const ir::MemoryPlan& memory;  // Of `program`, for what the target computes as one piece; not used for a pipeline.
   const ir::Training& training;
   absl::Span<const ir::PartProgram> parts = {};  // Of a pipeline: the programs of all ranks.
+  Seconds at_peak = Seconds(0);  // Of a rank's products in a step at the peak of its chip; 0: not known.
 };
 
 struct TextOptions {

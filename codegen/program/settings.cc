@@ -271,6 +271,16 @@ void EmitTrainingSettings(const ir::Training& training, const SetField& set) {
   set("schedule", cpp::String(training.schedule));
 }
 
+// The tokens of a sample of texts; 0 of other data.
+int64_t TokensPerSample(const ir::Graph& graph) {
+  for (const ir::Op& op : graph.ops) {
+    const bool is_tokens = ir::IsSamples(op.kind, op.attributes) && op.type.dtype == ir::DType::kI32 &&
+                           op.attributes.Get(ir::attribute::kData) == "tokens" && !op.type.shape.empty();
+    if (is_tokens && op.type.shape.front() > 0) return op.type.elements() / op.type.shape.front();
+  }
+  return 0;
+}
+
 // What only a program that generates needs.
 void EmitGenerationSettings(const ir::Training& training, const SetField& set) {
   // Texts that are mixed have the same tokens.
@@ -399,6 +409,8 @@ absl::Status EmitMain(const MainText& main, cpp::Code& file) {
   switch (training.mode) {
     case ir::Mode::kTrain:
       EmitTrainingSettings(training, set);
+      if (const int64_t tokens = TokensPerSample(main.graph); tokens > 0) set("tokens_per_sample", tokens);
+      if (main.at_peak > Seconds(0)) set("seconds_at_peak", cpp::Double(main.at_peak.value()));
       EmitNumbers(main, code);
       break;
     case ir::Mode::kEvaluate:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/units/units.h"
 #include "codegen/source/emission.h"
 
 namespace cleave::codegen {
@@ -23,6 +24,7 @@ struct MainText {
   const ir::Graph& graph;
   const ir::Program& program;        // Of all stages, where it is a pipeline.
   std::optional<int> rank;           // For which the program is; nullopt: for all.
+  Seconds at_peak = Seconds(0);      // CodegenInput's.
   std::map<int, ProgramType> types;  // By part of the ranks; 0 where the program is no pipeline.
 };
 

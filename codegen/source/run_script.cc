@@ -92,7 +92,10 @@ build() {
 }
 
 # Under mpirun and behind a pipe a program cannot see that a terminal is there.
-[ ! -t 1 ] || export CLEAVE_PROGRESS=1
+if [ -t 1 ]; then
+  columns=$(stty size <&1 2>/dev/null)
+  export CLEAVE_PROGRESS=1 CLEAVE_COLUMNS="${columns#* }"
+fi
 
 # What each rank runs where mpirun does not write its output: pipes to two tee, which end when it has ended.
 copied='

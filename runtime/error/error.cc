@@ -6,6 +6,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "runtime/error/progress_line.h"
+
 namespace cleave::runtime {
 
 std::string Format(const char* format, ...) {
@@ -25,6 +27,7 @@ void Die(ExitCode code, const std::string& message) {
   // Several threads may see a failure: the first one prints a message and ends the process.
   static std::atomic_flag ending = ATOMIC_FLAG_INIT;
   while (ending.test_and_set()) pause();
+  EndProgressLine();
   std::fflush(stdout);
   std::fprintf(stderr, "error: %s\n", message.c_str());
   std::fflush(stderr);

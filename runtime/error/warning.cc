@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "runtime/error/progress_line.h"
+
 namespace cleave::runtime {
 namespace {
 
@@ -17,7 +19,9 @@ std::map<std::string, int64_t>& FallbacksOfThread() {
 void SetPrintsWarnings(bool prints) { prints_warnings = prints; }
 
 void Warn(const std::string& message) {
-  if (prints_warnings) std::fprintf(stderr, "warning: %s\n", message.c_str());
+  if (!prints_warnings) return;
+  EndProgressLine();
+  std::fprintf(stderr, "warning: %s\n", message.c_str());
 }
 
 void FallBack(const std::string& kind, const std::function<std::string()>& refusal) {

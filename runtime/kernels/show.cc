@@ -15,6 +15,7 @@
 #include "runtime/device/float16.h"
 #include "runtime/device/memory.h"
 #include "runtime/error/error.h"
+#include "runtime/error/progress_line.h"
 
 namespace cleave::runtime {
 namespace {
@@ -165,6 +166,7 @@ std::string TensorLines(const std::string& headline, const std::string& place, c
 }
 
 void PrintLines(const std::string& lines) {
+  EndProgressLine();
   std::fputs(lines.c_str(), stdout);
   std::fflush(stdout);  // A later look may end the job on another rank.
 }

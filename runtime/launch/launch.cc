@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/error/progress_line.h"
 #include "runtime/error/warning.h"
 #include "runtime/launch/cores.h"
 
@@ -83,6 +84,7 @@ std::string FromFirst(Comm& comm, const std::string& text) { return comm.GatherT
 
 int Leave(std::unique_ptr<Comm> comm, const Error& error) {
   if (comm->rank() == 0) {
+    EndProgressLine();
     std::fflush(stdout);
     std::fprintf(stderr, "error: %s\n", error.message.c_str());
   }

@@ -33,6 +33,7 @@ std::vector<FlagText> TrainingFlags(const TrainingSettings& settings) {
       {"--log-every K", "steps between two lines; 0: none" + Whole(settings.log_every)},
       {"--log-ranks R", "which ranks print lines: 0 (the default) or all"},
       {"--out DIR", "folder of metrics.jsonl and run.json"},
+      {"--tensorboard DIR", "folder of a file of the losses and all other curves, for TensorBoard"},
       {"--data PATH", "the data, instead of where the model says"},
       {"--params PATH", "first values of parameters: a safetensors file, a checkpoint, or a folder of them"},
       {"--partial", "it may lack parameters of the model, and have tensors that the model has not"},
@@ -225,8 +226,8 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
     for (const Number& candidate : numbers) {
       if (flag == candidate.flag) number = &candidate;
     }
-    const bool is_text =
-        flag == "--out" || flag == "--data" || flag == "--params" || flag == "--log-ranks" || flag == "--checkpoints";
+    const bool is_text = flag == "--out" || flag == "--data" || flag == "--params" || flag == "--log-ranks" ||
+                         flag == "--checkpoints" || (flag == "--tensorboard" && settings.mode == Mode::kTrain);
     const bool is_other = generates && flag != "--out" && flag != "--params" && flag != "--seed" && flag != "--threads";
     if (flag == "--patience" && settings.best.measure.empty()) number = nullptr;
     const auto named = [&](const std::string& name) {
@@ -283,6 +284,8 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
       options.log_all_ranks = *value == "all";
     } else if (flag == "--out") {
       options.out = *value;
+    } else if (flag == "--tensorboard") {
+      options.tensorboard = *value;
     } else if (flag == "--params") {
       options.params = *value;
     } else if (flag == "--checkpoints") {

@@ -1,6 +1,6 @@
 // The flags of a generated program, all optional:
-//   --steps K --epochs K --seed S --log-every K --log-ranks 0|all --out DIR --data PATH --quiet --profile [FILE]
-//   --threads N
+//   --steps K --epochs K --seed S --log-every K --log-ranks 0|all --out DIR --tensorboard DIR --data PATH --quiet
+//   --profile [FILE] --threads N
 //   --params PATH --partial --eval-every K --patience K --checkpoint-every K --keep K --checkpoints DIR --resume [DIR]
 //   --auto-resume
 // and for each of TrainingSettings::numbers --set NAME=X, or --NAME X where the name has no dot, such as --lr X.
@@ -26,6 +26,7 @@ struct Options {
   std::optional<int64_t> log_every;
   bool log_all_ranks = false;               // Every rank prints step lines, and not rank 0 alone.
   std::string out = ".";                    // Folder of metrics.jsonl and run.json.
+  std::string tensorboard;                  // Folder of an event file; empty: none.
   std::optional<std::string> data;          // Replaces the path of the data.
   std::optional<std::string> params;        // A safetensors file or a checkpoint, with which parameters begin.
   bool partial = false;                     // `params` may lack parameters, and have other tensors.

@@ -11,17 +11,11 @@
 #include <cstring>
 #include <numeric>
 
+#include "runtime/error/progress_line.h"
 #include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
 namespace {
-
-// Under mpirun every rank's standard output is a terminal that mpirun makes, so the start script says whether there is
-// a real one behind it.
-bool WantsProgress() {
-  if (const char* wish = std::getenv("CLEAVE_PROGRESS")) return std::strcmp(wish, "1") == 0;
-  return std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && isatty(STDOUT_FILENO) != 0;
-}
 
 // Only rank 0 sees that a disk is full, as the others train on: it ends the job.
 void CheckWritten(bool is_written, const std::string& where) {
@@ -91,16 +85,16 @@ JsonObject ValuesJson(const NamedValues& values, const std::vector<Table>& table
   return all;
 }
 
-// `seconds`: of one step.
-std::string StepLine(const StepRecord& record, double seconds, LogFormat format) {
-  if (format == LogFormat::kMindSpore) {
-    return Format("epoch: %" PRId64 " step: %" PRId64 ", loss is %.6f", record.epoch + 1, record.step_of_epoch,
-                  static_cast<double>(record.loss));
-  }
-  std::string text = Format("epoch %" PRId64 " step %" PRId64 "/%" PRId64 " | loss %.6f", record.epoch, record.step,
-                            record.total_steps, static_cast<double>(record.loss));
-  for (const auto& [name, value] : record.metrics) text += Format(" | %s %.4f", name.c_str(), value);
-  return text + Format(" | %.2f ms | %.0f samples/s", seconds * 1e3, static_cast<double>(record.samples) / seconds);
+// "8 s", "3 min 05 s", "2 h 07 min", "4 d 03 h".
+std::string TimeLeft(double seconds) {
+  const auto whole = static_cast<int64_t>(std::ceil(seconds));
+  const auto pair = [](int64_t large, const char* unit, int64_t small, const char* small_unit) {
+    return Format("%" PRId64 " %s %02" PRId64 " %s", large, unit, small, small_unit);
+  };
+  if (whole < 60) return Format("%" PRId64 " s", whole);
+  if (whole < 3600) return pair(whole / 60, "min", whole % 60, "s");
+  if (whole < 86400) return pair(whole / 3600, "h", whole % 3600 / 60, "min");
+  return pair(whole / 86400, "d", whole % 86400 / 3600, "h");
 }
 
 }  // namespace
@@ -119,13 +113,18 @@ Result<Report> Report::Open(const std::string& folder, Outputs outputs, LogForma
   report.outputs_ = outputs;
   report.format_ = format;
   if (!outputs.files) return report;
-  report.progress_ = outputs.lines && WantsProgress();
+  report.progress_ = outputs.lines && WantsProgressLine();
   Result<FolderLock> lock = FolderLock::Take(folder);
   if (!lock.ok()) return lock.error();
   report.locks_.push_back(std::move(lock.value()));
   std::remove((folder + "/run.json").c_str());
   report.metrics_ = std::fopen((folder + "/metrics.jsonl").c_str(), "a+");
   if (report.metrics_ == nullptr) return FolderError(folder);
+  if (!outputs.curves.empty()) {
+    Result<EventFile> curves = EventFile::Open(outputs.curves);
+    if (!curves.ok()) return curves.error();
+    report.curves_.emplace(std::move(curves.value()));
+  }
   return report;
 }
 
@@ -135,7 +134,8 @@ Report::Report(Report&& other) noexcept
       format_(other.format_),
       progress_(other.progress_),
       locks_(std::move(other.locks_)),
-      metrics_(std::exchange(other.metrics_, nullptr)) {}
+      metrics_(std::exchange(other.metrics_, nullptr)),
+      curves_(std::move(other.curves_)) {}
 
 Report::~Report() {
   if (metrics_ != nullptr) std::fclose(metrics_);
@@ -143,6 +143,7 @@ Report::~Report() {
 
 void Report::Begin(int64_t done) {
   if (metrics_ == nullptr) return;
+  if (curves_.has_value()) CheckWritten(curves_->BeginAt(done + 1), "`" + curves_->path() + "` (rank 0)");
   const std::string path = folder_ + "/metrics.jsonl";
   const std::string where = "`" + path + "` (rank 0)";
   if (done == 0) {
@@ -176,11 +177,39 @@ std::optional<Error> Report::Take(const std::string& folder) {
 
 void Report::Line(const std::string& text) {
   if (!outputs_.lines) return;
-  std::printf("%s%s\n", progress_ ? "\r\033[K" : "", text.c_str());
+  EndProgressLine();
+  std::printf("%s\n", text.c_str());
   CheckWritten(std::fflush(stdout) == 0, "standard output");
 }
 
-void Report::WriteMetrics(const StepRecord& record) {
+Report::Pace Report::PaceOf(const StepRecord& record) const {
+  Pace pace;
+  pace.seconds = seconds_since_line_ / static_cast<double>(steps_since_line_);
+  pace.samples = static_cast<double>(record.samples) / pace.seconds;
+  if (outputs_.tokens_per_sample > 0) pace.tokens = pace.samples * static_cast<double>(outputs_.tokens_per_sample);
+  if (outputs_.seconds_at_peak > 0) pace.mfu = outputs_.seconds_at_peak / pace.seconds;
+  return pace;
+}
+
+std::string Report::StepLine(const StepRecord& record, const Pace& pace, bool is_progress) const {
+  if (format_ == LogFormat::kMindSpore) {
+    return Format("epoch: %" PRId64 " step: %" PRId64 ", loss is %.6f", record.epoch + 1, record.step_of_epoch,
+                  static_cast<double>(record.loss));
+  }
+  std::string text = Format("epoch %" PRId64 " step %" PRId64 "/%" PRId64 " | loss %.6f", record.epoch, record.step,
+                            record.total_steps, static_cast<double>(record.loss));
+  const double left = pace.seconds * static_cast<double>(record.total_steps - record.step);
+  constexpr double kMost = 1000 * 86400;  // Training that somebody will stop.
+  const std::string eta = left > 0 && left < kMost ? " | ETA " + TimeLeft(left) : "";
+  if (is_progress) text += eta;
+  for (const auto& [name, value] : record.metrics) text += Format(" | %s %.4f", name.c_str(), value);
+  text += Format(" | %.2f ms | %.0f samples/s", pace.seconds * 1e3, pace.samples);
+  if (pace.tokens.has_value()) text += Format(" | %.0f tokens/s", *pace.tokens);
+  if (pace.mfu.has_value()) text += Format(" | MFU %.1f %%", 100 * *pace.mfu);
+  return is_progress ? text : text + eta;
+}
+
+void Report::WriteMetrics(const StepRecord& record, const std::optional<Pace>& pace) {
   JsonObject line;
   line.AddInteger("step", record.step);
   line.AddInteger("epoch", record.epoch);
@@ -189,8 +218,44 @@ void Report::WriteMetrics(const StepRecord& record) {
   line.AddInteger("samples", record.samples);
   for (const auto& [name, value] : record.metrics) line.Add(name, value);
   if (record.parameter_norm.has_value()) line.Add("parameter_norm", *record.parameter_norm);
+  if (record.gradient_norm.has_value()) line.Add("gradient_norm", *record.gradient_norm);
+  if (record.learning_rate.has_value()) line.Add("learning_rate", *record.learning_rate);
+  if (pace.has_value() && pace->tokens.has_value()) line.Add("tokens_per_second", *pace->tokens);
+  if (pace.has_value() && pace->mfu.has_value()) line.Add("mfu", *pace->mfu);
   if (!record.watched.empty()) line.Add("watch", WatchedJson(record.watched));
   WriteLine(line);
+}
+
+void Report::WriteCurves(const StepRecord& record, const std::optional<Pace>& pace) {
+  NamedValues values = {{"train/loss", static_cast<double>(record.loss)}};
+  for (const auto& [name, value] : record.metrics) values.emplace_back("train/" + name, value);
+  const auto add = [&](const char* name, const std::optional<double>& value) {
+    if (value.has_value()) values.emplace_back(name, *value);
+  };
+  add("train/parameter_norm", record.parameter_norm);
+  add("train/gradient_norm", record.gradient_norm);
+  add("train/learning_rate", record.learning_rate);
+  if (pace.has_value()) {
+    add("speed/samples_per_second", pace->samples);
+    add("speed/tokens_per_second", pace->tokens);
+    add("speed/mfu", pace->mfu);
+  }
+  for (const auto& [name, statistics] : record.watched) {
+    values.emplace_back("watch/" + name + "/norm", std::sqrt(statistics.squares));
+  }
+  AddCurves(record.step, values);
+}
+
+void Report::EvaluationCurves(int64_t step, const EvaluationRecord& record) {
+  NamedValues values;
+  for (const auto& [name, value] : record.values) {
+    values.emplace_back(std::string(DataPartName(record.part)) + "/" + name, value);
+  }
+  if (!values.empty()) AddCurves(step, values);
+}
+
+void Report::AddCurves(int64_t step, const NamedValues& values) {
+  if (curves_.has_value()) CheckWritten(curves_->Add(step, values), "`" + curves_->path() + "` (rank 0)");
 }
 
 void Report::WriteEvaluation(int64_t step, int64_t epoch, const EvaluationRecord& record) {
@@ -210,20 +275,20 @@ void Report::WriteLine(const JsonObject& line) {
 }
 
 void Report::Step(const StepRecord& record, bool logged) {
-  if (outputs_.files) WriteMetrics(record);
   seconds_since_line_ += record.seconds;
   ++steps_since_line_;
+  const Pace pace = PaceOf(record);
+  if (outputs_.files) WriteMetrics(record, logged ? std::optional(pace) : std::nullopt);
+  if (curves_.has_value()) WriteCurves(record, logged ? std::optional(pace) : std::nullopt);
   const bool shows_progress = progress_ && Now() - last_progress_ > 0.1;
   if (!logged && !shows_progress) return;
-  const double seconds = seconds_since_line_ / static_cast<double>(steps_since_line_);
-  const std::string text = StepLine(record, seconds, format_);
+  const std::string text = StepLine(record, pace, /*is_progress=*/!logged);
   if (logged) {
     Line(text);
     seconds_since_line_ = 0;
     steps_since_line_ = 0;
   } else {
-    std::printf("\r\033[K%s", text.c_str());
-    CheckWritten(std::fflush(stdout) == 0, "standard output");
+    CheckWritten(ShowProgressLine(text), "standard output");
   }
   last_progress_ = Now();
 }

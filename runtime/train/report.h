@@ -15,6 +15,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
 #include "runtime/error/error.h"
+#include "runtime/event_file/event_file.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/lock/lock.h"
 #include "runtime/train/profile.h"
@@ -38,6 +39,8 @@ struct StepRecord {
   // Of logged steps only.
   NamedValues metrics;
   std::optional<double> parameter_norm = {};
+  std::optional<double> gradient_norm = {};  // Of the gradients of parameters that are watched.
+  std::optional<double> learning_rate = {};
   NamedStatistics watched = {};
   double seconds = 0;
   int64_t samples = 0;
@@ -83,8 +86,11 @@ class Report {
  public:
   // What a rank's Report does.
   struct Outputs {
-    bool files = true;  // Whether it writes metrics.jsonl and run.json.
-    bool lines = true;  // Whether it prints.
+    bool files = true;              // Whether it writes metrics.jsonl and run.json.
+    bool lines = true;              // Whether it prints.
+    std::string curves = {};        // To write files: the folder of one for TensorBoard; empty: none.
+    int64_t tokens_per_sample = 0;  // TrainingSettings'.
+    double seconds_at_peak = 0;
   };
 
   // To write files, makes `folder` if need be, takes it for this job, removes an older run.json from it and opens
@@ -108,6 +114,8 @@ class Report {
   void Evaluation(const std::string& where, const EvaluationRecord& record, const std::string& notes = "");
   // A line in metrics.jsonl.
   void WriteEvaluation(int64_t step, int64_t epoch, const EvaluationRecord& record);
+  // Points of the curves, for which there is an evaluation after `step`.
+  void EvaluationCurves(int64_t step, const EvaluationRecord& record);
   void Summary(const RunRecord& run, int64_t batch);
   // The table, where there is a profile.
   void Profile(const RunRecord& run);
@@ -117,7 +125,20 @@ class Report {
 
  private:
   Report() = default;
-  void WriteMetrics(const StepRecord& record);
+  // How fast steps have been since the last line.
+  struct Pace {
+    double seconds = 0;  // Of a step.
+    double samples = 0;  // A second, as the next.
+    std::optional<double> tokens = {};
+    std::optional<double> mfu = {};  // The share of the peak of the chips.
+  };
+
+  Pace PaceOf(const StepRecord& record) const;
+  // `is_progress`: what is left comes before what a narrow terminal may not show.
+  std::string StepLine(const StepRecord& record, const Pace& pace, bool is_progress) const;
+  void WriteMetrics(const StepRecord& record, const std::optional<Pace>& pace);
+  void WriteCurves(const StepRecord& record, const std::optional<Pace>& pace);
+  void AddCurves(int64_t step, const NamedValues& values);
   void WriteLine(const JsonObject& line);
 
   std::string folder_;
@@ -129,6 +150,7 @@ class Report {
   int64_t steps_since_line_ = 0;
   std::vector<FolderLock> locks_;
   std::FILE* metrics_ = nullptr;
+  std::optional<EventFile> curves_;
 };
 
 // run.json's text.

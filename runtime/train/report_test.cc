@@ -89,8 +89,32 @@ TEST(Report, PrintsOneLinePerLoggedStep) {
   report.value().Step(record, true);
   report.value().Evaluation("epoch 0", {.samples = 10, .values = {{"accuracy", 0.9512}}});
   EXPECT_EQ(testing::internal::GetCapturedStdout(),
-            "epoch 0 step 100/781 | loss 0.312345 | accuracy 0.9100 | 3.00 ms | 85333 samples/s\n"
+            "epoch 0 step 100/781 | loss 0.312345 | accuracy 0.9100 | 3.00 ms | 85333 samples/s | ETA 3 s\n"
             "epoch 0 | test accuracy 0.9512\n");
+}
+
+TEST(Report, SaysHowFastStepsAreAndHowLongTheyTakeYet) {
+  Result<Report> report =
+      Report::Open(Folder(), {.curves = Folder() + "/curves", .tokens_per_sample = 64, .seconds_at_peak = 0.1});
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  testing::internal::CaptureStdout();
+  StepRecord record = {.step = 1, .total_steps = 10001, .loss = 0.5f, .seconds = 0.25, .samples = 8};
+  record.learning_rate = 0.001;
+  record.gradient_norm = 3;
+  report.value().Step(record, true);
+  record.step = 9881;
+  report.value().Step(record, true);
+  record.step = 10001;
+  report.value().Step(record, true);
+  EXPECT_EQ(
+      testing::internal::GetCapturedStdout(),
+      "epoch 0 step 1/10001 | loss 0.500000 | 250.00 ms | 32 samples/s | 2048 tokens/s | MFU 40.0 % | ETA 41 min 40 s\n"
+      "epoch 0 step 9881/10001 | loss 0.500000 | 250.00 ms | 32 samples/s | 2048 tokens/s | MFU 40.0 % | ETA 30 s\n"
+      "epoch 0 step 10001/10001 | loss 0.500000 | 250.00 ms | 32 samples/s | 2048 tokens/s | MFU 40.0 %\n");
+  const std::string metrics = Content(Folder() + "/metrics.jsonl");
+  EXPECT_EQ(metrics.substr(0, metrics.find('\n')),
+            "{\"step\":1,\"epoch\":0,\"loss\":0.5,\"seconds\":0.25,\"samples\":8,\"gradient_norm\":3,"
+            "\"learning_rate\":0.001,\"tokens_per_second\":2048,\"mfu\":0.4}");
 }
 
 TEST(Report, PrintsLossesAsMindSporeDoes) {

@@ -56,6 +56,20 @@ bool ReadsBeside(const Batches& batches, Comm& comm) {
   return is_slow && (!TensorsAreOnHost() || HasSpareCore(comm));
 }
 
+// Of the gradients of parameters that are watched; nullopt where there are none.
+std::optional<double> GradientNorm(const NamedStatistics& watched, const std::vector<ParameterView>& parameters) {
+  double squares = 0;
+  bool has_some = false;
+  for (const auto& [name, statistics] : watched) {
+    for (const ParameterView& view : parameters) {
+      if (name != view.name + ".grad") continue;
+      squares += statistics.squares;
+      has_some = true;
+    }
+  }
+  return has_some ? std::optional(std::sqrt(squares)) : std::nullopt;
+}
+
 constexpr char kNothingFound[] = "computed again, every value was finite";
 
 }  // namespace
@@ -231,7 +245,11 @@ std::optional<Error> Run::Step(int64_t step, int64_t total, bool logged) {
   record.step_of_epoch = step % batches_.steps_per_epoch() + 1;
   record.loss = loss;
   record.seconds = Now() - start - shown;
-  if (logged) record.parameter_norm = parameter_norm_.NormOf(squares);
+  if (logged) {
+    record.parameter_norm = parameter_norm_.NormOf(squares);
+    record.gradient_norm = GradientNorm(record.watched, parameters_);
+    record.learning_rate = scalars.learning_rate;
+  }
   record.samples = batches_.batch();
   record_.step_seconds.push_back(record.seconds);
   const size_t steps = record_.step_seconds.size();
@@ -277,6 +295,7 @@ bool Run::EvaluateAfter(int64_t steps, int64_t total) {
     break;
   }
   report_.Evaluation(Where(steps, total), measured, is_best ? " | best" : "");
+  report_.EvaluationCurves(steps, measured);
   if (evaluates_loss_) report_.WriteEvaluation(steps, (steps - 1) / batches_.steps_per_epoch(), measured);
   return is_best;
 }
@@ -284,7 +303,9 @@ bool Run::EvaluateAfter(int64_t steps, int64_t total) {
 void Run::TestAtEnd(int64_t steps, int64_t total) {
   if (just_evaluated_ == batches_.tested()) return;
   const EvaluationRecord measured = Measure(batches_.tested());
-  if (measured.samples > 0) report_.Evaluation(Where(steps, total), measured);
+  if (measured.samples == 0) return;
+  report_.Evaluation(Where(steps, total), measured);
+  report_.EvaluationCurves(steps, measured);
 }
 
 EvaluationRecord Run::Measure(DataPart part) {

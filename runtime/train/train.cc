@@ -230,8 +230,13 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, Options optio
   const bool is_first = comm.rank() == 0;
   // Ranks that share a process share its standard output.
   const bool prints = is_first || (options.log_all_ranks && comm.ranks_in_this_process() == 1);
-  Result<Report> report =
-      Report::Open(options.out, {.files = is_first, .lines = prints && !options.quiet}, settings.log);
+  Result<Report> report = Report::Open(options.out,
+                                       {.files = is_first,
+                                        .lines = prints && !options.quiet,
+                                        .curves = options.tensorboard,
+                                        .tokens_per_sample = settings.tokens_per_sample,
+                                        .seconds_at_peak = settings.seconds_at_peak},
+                                       settings.log);
   if (std::optional<Error> error = Agree(comm, report.ok() ? std::nullopt : std::optional<Error>(report.error())))
     return error;
 

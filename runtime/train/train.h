@@ -215,6 +215,8 @@ struct TrainingSettings {
   Criterion best;              // Its checkpoint is kept besides.
   int64_t patience = 0;        // Evaluations without a better one, after which training stops; 0: it does not.
   uint64_t seed = 1;
+  int64_t tokens_per_sample = 0;  // Of texts; 0: samples are none.
+  double seconds_at_peak = 0;  // Of a step, if a rank's products took the time of the peak of its chip; 0: not known.
   double (*learning_rate)(double step) = [](double) { return 0.01; };  // At a step, counted from 1.
   std::string schedule;                                                // The same as the model says it.
   std::vector<NamedNumber> numbers;                                    // With the values that the model gives them.

@@ -25,6 +25,7 @@
 #include "ir/program/text.h"
 #include "ir/sharding/strategy/strategy.h"
 #include "search/explain/explain.h"
+#include "search/explain/ledger.h"
 #include "tools/command_line/usage.h"
 #include "tools/contract/contract.h"
 #include "tools/driver/body_error.h"
@@ -75,6 +76,11 @@ ExitCode BadUsage(const CompileOptions& options, const std::string& message) {
   return ExitCode::kUsage;
 }
 
+// Of a rank's products in a step, at the peak of its chip.
+Seconds TimeAtPeak(const CompiledModel& compiled) {
+  return search::LedgerOf(ExplainedOf(compiled), /*rank=*/0).model_at_peak;
+}
+
 // nullopt after an error, which was reported.
 std::optional<std::vector<codegen::GeneratedFile>> Generate(const CompileOptions& options,
                                                             const CompiledModel& compiled,
@@ -84,7 +90,8 @@ std::optional<std::vector<codegen::GeneratedFile>> Generate(const CompileOptions
                                                                         .program = compiled.split.program,
                                                                         .memory = compiled.split.memory,
                                                                         .training = compiled.model.module.training,
-                                                                        .parts = compiled.split.parts},
+                                                                        .parts = compiled.split.parts,
+                                                                        .at_peak = TimeAtPeak(compiled)},
                                                                        how);
   if (files.ok()) return *std::move(files);
   report.bug = BugText("codegen", files.status().message());

@@ -24,6 +24,7 @@
 #include "tools/subcommands/completion.h"
 #include "tools/subcommands/man_page.h"
 #include "tools/sweep/sweep.h"
+#include "tools/watch/watch.h"
 #include "tools/weights/weights.h"
 
 namespace cleave::tools {
@@ -107,6 +108,10 @@ ExitCode SweepSettings(const std::string& name, const std::string& summary, cons
 
 ExitCode Serve(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   return RunServe(name, summary, words);
+}
+
+ExitCode Watch(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunWatch(name, summary, words);
 }
 
 void AddShell(CLI::App& app, std::string& shell) {
@@ -209,6 +214,7 @@ const std::vector<Subcommand>& Subcommands() {
       {"weights", "Lists, compares, exports and imports weights", DescribeWeights, Weights},
       {"data", "Makes arrays and files of tokens of conversations and texts, and shows them", DescribeData, Data},
       {"serve", "Answers HTTP in the form of OpenAI's interface with a program that generates", DescribeServe, Serve},
+      {"watch", "Shows the curves of a run in the terminal, or as a table", DescribeWatch, Watch},
       {"fmt", "Formats model files", DescribeFmt, FormatFiles},
       {"doctor", "Says what this machine has of what generated programs need", DescribeDoctor, Doctor},
       {"clean", "Removes the cache of compiled runtimes", DescribeClean, Clean},

@@ -29,7 +29,7 @@ TEST(SubcommandsTest, AreTheOnesThatTheDocumentationNames) {
   std::vector<std::string> names;
   for (const Subcommand& subcommand : Subcommands()) names.push_back(subcommand.name);
   EXPECT_EQ(names, (std::vector<std::string>{"compile", "run", "sweep", "plan", "explain", "diff", "profile", "import",
-                                             "export", "weights", "data", "serve", "fmt", "doctor", "clean",
+                                             "export", "weights", "data", "serve", "watch", "fmt", "doctor", "clean",
                                              "completion", "help", "version"}));
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/comm/gloo/transport.h"
 #include "runtime/comm/run_ranks.h"
+#include "runtime/error/progress_line.h"
 #include "runtime/placement/placement.h"
 #include "runtime/rendezvous/membership.h"
 
@@ -20,6 +21,7 @@ namespace {
 // Prints an error if this rank is the one that prints it.
 Error Said(const Error& error) {
   if (!error.message.empty()) {
+    EndProgressLine();
     std::fflush(stdout);
     std::fprintf(stderr, "error: %s\n", error.message.c_str());
     std::fflush(stderr);
