@@ -82,29 +82,28 @@ void AddInOrder(std::vector<Diagnostic> errors, Diagnostics& diagnostics) {
   for (Diagnostic& error : errors) diagnostics.Add(std::move(error));
 }
 
-}  // namespace
-
-std::optional<syntax::File> Parse(FileId id, const SourceSet& sources, Diagnostics& diagnostics) {
+// The tree of a file; of one with mistakes, what fits of it where that is asked for, else nothing.
+syntax::File ParseFile(FileId id, const SourceSet& sources, bool wants_what_fits, Diagnostics& diagnostics) {
   const SourceFile& source = sources.file(id);
+  syntax::File file{.file = id, .items = {}, .comments = {}, .blank_lines = {}};
   if (static_cast<int64_t>(source.text().size()) > kMaxSourceBytes) {
     diagnostics.Add(TooLarge(absl::StrCat("`", source.path(), "` has ", source.text().size(), " bytes")));
-    return std::nullopt;
+    return file;
   }
   if (std::optional<BadText> bad = FindBadText(source.text())) {
     const auto place = static_cast<int32_t>(bad->offset);
     const auto end = place + static_cast<int32_t>(bad->size);
     diagnostics.Add(std::move(bad->diagnostic).At(Span{.file = id, .begin = place, .end = end}, bad->label));
-    return std::nullopt;
+    return file;
   }
   const TokenPlaces places(id, source.text());
   Tokens tokens = Lex(places);
   if (tokens.are_too_many) {  // What is not closed is closed behind them.
     diagnostics.Add(std::move(tokens.errors.back()));
-    return std::nullopt;
+    return file;
   }
   BracketCheck brackets = CheckBrackets(tokens, places);
   std::vector<Diagnostic> errors = std::move(tokens.errors);
-  syntax::File file{.file = id, .items = {}, .comments = {}, .blank_lines = {}};
   AddLayout(tokens, places, file);
   const std::vector<size_t> after_bad_characters = TokensAfterBadCharacters(tokens);
   std::vector<SyntaxError> syntax_errors;
@@ -115,16 +114,27 @@ std::optional<syntax::File> Parse(FileId id, const SourceSet& sources, Diagnosti
     parser.removeErrorListeners();
     parser.setErrorHandler(std::make_shared<SyntaxErrorStrategy>(places, syntax_errors));
     CleaveParser::FileContext& tree = *parser.file();
-    if (errors.empty() && syntax_errors.empty() && brackets.errors.empty()) {
-      file.items = TreeBuilder(places, errors).BuildItems(tree);
-    }
+    const bool is_whole = errors.empty() && syntax_errors.empty() && brackets.errors.empty();
+    if (is_whole || wants_what_fits) file.items = TreeBuilder(places, is_whole, errors).BuildItems(tree);
   }
   DropExplained(brackets.errors, after_bad_characters, syntax_errors);
   for (BracketError& error : brackets.errors) errors.push_back(std::move(error.diagnostic));
   for (SyntaxError& error : syntax_errors) errors.push_back(std::move(error.diagnostic));
-  if (errors.empty()) return file;
   AddInOrder(std::move(errors), diagnostics);
-  return std::nullopt;
+  return file;
+}
+
+}  // namespace
+
+std::optional<syntax::File> Parse(FileId id, const SourceSet& sources, Diagnostics& diagnostics) {
+  const int errors = diagnostics.error_count();
+  syntax::File file = ParseFile(id, sources, /*wants_what_fits=*/false, diagnostics);
+  if (diagnostics.error_count() > errors) return std::nullopt;
+  return file;
+}
+
+syntax::File ParseWhatFits(FileId id, const SourceSet& sources, Diagnostics& diagnostics) {
+  return ParseFile(id, sources, /*wants_what_fits=*/true, diagnostics);
 }
 
 }  // namespace cleave::dsl

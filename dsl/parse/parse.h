@@ -38,6 +38,10 @@ std::optional<FileId> AddSource(const std::string& path, std::string text, Sourc
 // Parses one file. Returns nullopt exactly when it has added at least one error to `diagnostics`.
 std::optional<syntax::File> Parse(FileId file, const SourceSet& sources, Diagnostics& diagnostics);
 
+// The same for editors: a file with mistakes gives a tree without the items, statements, settings and fields in which
+// they are. A body whose closing brace is missing ends where its text does.
+syntax::File ParseWhatFits(FileId file, const SourceSet& sources, Diagnostics& diagnostics);
+
 }  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_PARSE_PARSE_H_

@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/match/match.h"
+#include "dsl/parse/words.h"
 #include "dsl/syntax/print.h"
 
 namespace cleave::dsl {
@@ -283,6 +285,38 @@ TEST(ParseTest, CommentsAndBlankLines) {
   EXPECT_FALSE(file->comments[2].own_line);
   EXPECT_EQ(file->blank_lines.size(), 2u);
   EXPECT_EQ(file->blank_lines[0], 7);
+}
+
+TEST(ParseWhatFitsTest, LeavesOutWhatIsNotWhole) {
+  SourceSet sources;
+  Diagnostics diagnostics;
+  const FileId id = sources.Add("a.model",
+                                "fn f(x: f32[n]) -> f32[n] { let a = relu(; let b = x return b; }\n"
+                                "record R { width: int; heads int; }\n"
+                                "train M { epochs = 3; steps = ; seed = 1; }\n"
+                                "model M { input x: f32[2, 3]; if true { loss mse(x, x); let y = ");
+  const syntax::File file = ParseWhatFits(id, sources, diagnostics);
+  EXPECT_TRUE(diagnostics.has_errors());
+  const std::string tree = syntax::PrintTree(file);
+  for (const char* kept :
+       {"fn f", "let b", "return b", "record R", "width", "epochs", "seed", "model M", "input x", "loss"}) {
+    EXPECT_TRUE(absl::StrContains(tree, kept)) << kept << "\n" << tree;
+  }
+  for (const char* left_out : {"let a", "heads", "steps", "let y"}) {
+    EXPECT_FALSE(absl::StrContains(tree, left_out)) << left_out << "\n" << tree;
+  }
+}
+
+TEST(WordsTest, KindsOfATextWithMistakes) {
+  const std::string text = "let x = f(1.5, \"a\" // c\n  s.width";
+  std::string kinds;
+  for (const Word& word : WordsOf(text)) {
+    absl::StrAppend(&kinds, static_cast<int>(word.kind), ":", text.substr(word.begin, word.end - word.begin), "|");
+  }
+  EXPECT_EQ(kinds, "1:let|0:x|5:=|0:f|5:(|2:1.5|5:,|3:\"a\"|4:// c|0:s|5:.width|");
+  EXPECT_TRUE(WordsOf("\xff").empty());
+  EXPECT_FALSE(IsName("let") || IsName("_") || IsName("1a") || IsName("größe") || IsName(""));
+  EXPECT_TRUE(IsName("model") && IsName("_a1"));
 }
 
 }  // namespace

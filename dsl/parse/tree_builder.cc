@@ -7,10 +7,79 @@
 #include "absl/strings/str_cat.h"
 
 namespace cleave::dsl {
+namespace {
+
+bool IsEntry(const antlr4::ParserRuleContext& context) {
+  switch (context.getRuleIndex()) {
+    case grammar::CleaveParser::RuleItem:
+    case grammar::CleaveParser::RuleStatement:
+    case grammar::CleaveParser::RuleSetting:
+    case grammar::CleaveParser::RuleEntry:
+    case grammar::CleaveParser::RuleField:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Whether the rule is a list in braces whose entries can be left out.
+bool IsList(const antlr4::ParserRuleContext& context) {
+  switch (context.getRuleIndex()) {
+    case grammar::CleaveParser::RuleBlock:
+    case grammar::CleaveParser::RuleTrain:
+    case grammar::CleaveParser::RuleRecord:
+    case grammar::CleaveParser::RuleParallel:
+    case grammar::CleaveParser::RuleOpDefinition:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool HasOpeningBrace(const antlr4::ParserRuleContext& context) {
+  for (antlr4::tree::ParseTree* child : context.children) {
+    auto* const terminal = dynamic_cast<antlr4::tree::TerminalNode*>(child);
+    if (terminal != nullptr && terminal->getSymbol()->getType() == grammar::CleaveParser::LBRACE) {
+      return dynamic_cast<antlr4::tree::ErrorNode*>(child) == nullptr;
+    }
+  }
+  return false;
+}
+
+// Whether the parser has found all of it, but for entries of the lists in it and their closing braces.
+bool IsWhole(antlr4::ParserRuleContext& context) {
+  const bool is_list = IsList(context);
+  if (is_list ? !HasOpeningBrace(context) : context.exception != nullptr) return false;
+  for (antlr4::tree::ParseTree* child : context.children) {
+    if (auto* const part = dynamic_cast<antlr4::ParserRuleContext*>(child)) {
+      if (!(is_list && IsEntry(*part)) && !IsWhole(*part)) return false;
+    } else if (auto* const error = dynamic_cast<antlr4::tree::ErrorNode*>(child)) {
+      // A semicolon that is missing was supplied, and has no place among the tokens.
+      auto* const terminal = dynamic_cast<antlr4::tree::TerminalNode*>(child);
+      const bool is_supplied = terminal != nullptr && terminal->getSymbol()->getTokenIndex() == INVALID_INDEX;
+      if (error != nullptr && !is_list && !is_supplied) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool TreeBuilder::Fits(antlr4::ParserRuleContext& entry) const { return is_whole_ || IsWhole(entry); }
+
+Span TreeBuilder::ClosingBrace(antlr4::ParserRuleContext& list, antlr4::tree::TerminalNode* brace) const {
+  if (brace != nullptr) return SpanOf(brace);
+  const Span all = SpanOf(list);
+  return {.file = all.file, .begin = all.end, .end = all.end};
+}
 
 Span TreeBuilder::SpanOf(const antlr4::ParserRuleContext& context) const {
   auto& node = const_cast<antlr4::ParserRuleContext&>(context);  // ANTLR's accessors are not const.
-  return places_.SpanOf(*node.getStart(), *node.getStop());
+  const antlr4::Token& first = *node.getStart();
+  // What ends before it begins is empty but for mistakes.
+  const antlr4::Token* const last = node.getStop();
+  const bool is_empty = last == nullptr || last->getTokenIndex() < first.getTokenIndex();
+  return places_.SpanOf(first, is_empty ? first : *last);
 }
 
 Span TreeBuilder::SpanOf(antlr4::tree::TerminalNode* node) const { return places_.SpanOf(*node->getSymbol()); }
@@ -21,7 +90,9 @@ syntax::Expression TreeBuilder::BuildExpression(Parser::ExpressionContext* conte
 
 std::vector<syntax::Item> TreeBuilder::BuildItems(Parser::FileContext& file) {
   std::vector<syntax::Item> items;
-  for (Parser::ItemContext* item : file.item()) items.push_back(BuildItem(*item));
+  for (Parser::ItemContext* item : file.item()) {
+    if (Fits(*item)) items.push_back(BuildItem(*item));
+  }
   return items;
 }
 
@@ -49,6 +120,7 @@ syntax::Record TreeBuilder::BuildRecord(Parser::RecordContext& context) {
   syntax::Record record{
       .name = expressions_.BuildIdentifier(*context.name()), .fields = {}, .body_begin = SpanOf(context.LBRACE())};
   for (Parser::FieldContext* part : context.field()) {
+    if (!Fits(*part)) continue;
     syntax::Parameter field{.span = SpanOf(*part),
                             .name = expressions_.BuildIdentifier(*part->name()),
                             .type = BuildType(*part->type()),
@@ -64,7 +136,7 @@ syntax::Model TreeBuilder::BuildModel(Parser::ModelContext& context) {
           .parameters = BuildParameters(context.parameters()),
           .body = BuildBlock(*context.block()),
           .body_begin = SpanOf(context.block()->LBRACE()),
-          .body_end = SpanOf(context.block()->RBRACE())};
+          .body_end = ClosingBrace(*context.block(), context.block()->RBRACE())};
 }
 
 syntax::Function TreeBuilder::BuildFunction(Parser::FunctionContext& context) {
@@ -73,7 +145,7 @@ syntax::Function TreeBuilder::BuildFunction(Parser::FunctionContext& context) {
                             .results = {},
                             .body = {},
                             .body_begin = SpanOf(context.block()->LBRACE()),
-                            .body_end = SpanOf(context.block()->RBRACE())};
+                            .body_end = ClosingBrace(*context.block(), context.block()->RBRACE())};
   if (Parser::ResultsContext* results = context.results()) {
     for (Parser::TypeContext* type : results->type()) function.results.push_back(BuildType(*type));
   }
@@ -89,7 +161,9 @@ syntax::OpDefinition TreeBuilder::BuildOp(Parser::OpDefinitionContext& context) 
                           .body_begin = SpanOf(context.LBRACE())};
   if (context.type() != nullptr) op.result = BuildType(*context.type());
   const Parentheses outside = expressions_.SetParentheses(Parentheses::kTuple);
-  for (Parser::SettingContext* setting : context.setting()) op.settings.push_back(BuildSetting(*setting));
+  for (Parser::SettingContext* setting : context.setting()) {
+    if (Fits(*setting)) op.settings.push_back(BuildSetting(*setting));
+  }
   expressions_.SetParentheses(outside);
   return op;
 }
@@ -97,7 +171,9 @@ syntax::OpDefinition TreeBuilder::BuildOp(Parser::OpDefinitionContext& context) 
 syntax::Train TreeBuilder::BuildTrain(Parser::TrainContext& context) {
   syntax::Train train{
       .model = expressions_.BuildIdentifier(*context.name()), .settings = {}, .body_begin = SpanOf(context.LBRACE())};
-  for (Parser::SettingContext* setting : context.setting()) train.settings.push_back(BuildSetting(*setting));
+  for (Parser::SettingContext* setting : context.setting()) {
+    if (Fits(*setting)) train.settings.push_back(BuildSetting(*setting));
+  }
   return train;
 }
 
@@ -105,6 +181,7 @@ syntax::Parallel TreeBuilder::BuildParallel(Parser::ParallelContext& context) {
   const Parentheses outside = expressions_.SetParentheses(Parentheses::kTuple);
   syntax::Parallel parallel{.settings = {}, .pins = {}, .body_begin = SpanOf(context.LBRACE())};
   for (Parser::EntryContext* entry : context.entry()) {
+    if (!Fits(*entry)) continue;
     if (Parser::PinContext* pin = entry->pin()) {
       parallel.pins.push_back(BuildPin(*pin));
     } else {
@@ -192,7 +269,9 @@ std::vector<syntax::Attribute> TreeBuilder::BuildAttributes(const std::vector<Pa
 
 std::vector<syntax::Statement> TreeBuilder::BuildBlock(Parser::BlockContext& context) {
   std::vector<syntax::Statement> statements;
-  for (Parser::StatementContext* statement : context.statement()) statements.push_back(BuildStatement(*statement));
+  for (Parser::StatementContext* statement : context.statement()) {
+    if (Fits(*statement)) statements.push_back(BuildStatement(*statement));
+  }
   return statements;
 }
 
@@ -267,7 +346,7 @@ syntax::If TreeBuilder::BuildConditional(Parser::ConditionalContext& context) {
     choice.branches.push_back({.condition = std::move(condition),
                                .body = BuildBlock(*block),
                                .body_begin = SpanOf(block->LBRACE()),
-                               .body_end = SpanOf(block->RBRACE())});
+                               .body_end = ClosingBrace(*block, block->RBRACE())});
   }
   return choice;
 }

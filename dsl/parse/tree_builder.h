@@ -1,6 +1,7 @@
 // From the parse tree of the generated parser to the syntax tree.
 //
-// The builder walks a parse tree without syntax errors. Mistakes that the grammar accepts are found here: names of
+// The builder walks a parse tree. Of one with syntax errors it leaves out the entries of lists (items, statements,
+// settings, fields) that are not whole. Mistakes that the grammar accepts are found here: names of
 // arguments that are not names, statements that are not calls, expressions that are too deep.
 #ifndef CLEAVE_DSL_PARSE_TREE_BUILDER_H_
 #define CLEAVE_DSL_PARSE_TREE_BUILDER_H_
@@ -17,9 +18,9 @@ namespace cleave::dsl {
 
 class TreeBuilder {
  public:
-  // Both outlive the builder.
-  TreeBuilder(const TokenPlaces& places, std::vector<Diagnostic>& errors)
-      : places_(places), errors_(errors), expressions_(places, errors) {}
+  // `is_whole`: the parse tree has no syntax errors. The others outlive the builder.
+  TreeBuilder(const TokenPlaces& places, bool is_whole, std::vector<Diagnostic>& errors)
+      : places_(places), is_whole_(is_whole), errors_(errors), expressions_(places, errors) {}
 
   // The items of the file; its comments and blank lines are no part of the parse tree.
   std::vector<syntax::Item> BuildItems(grammar::CleaveParser::FileContext& file);
@@ -55,10 +56,15 @@ class TreeBuilder {
   syntax::If BuildConditional(Parser::ConditionalContext& context);
   syntax::Statement::Kind BuildEvaluation(Parser::EvaluationContext& context);
   syntax::Expression BuildExpression(Parser::ExpressionContext* context);
+  // Whether an entry of a list is built.
+  bool Fits(antlr4::ParserRuleContext& entry) const;
+  // Of a list in braces; where its text ends without one, that place.
+  Span ClosingBrace(antlr4::ParserRuleContext& list, antlr4::tree::TerminalNode* brace) const;
   Span SpanOf(const antlr4::ParserRuleContext& context) const;
   Span SpanOf(antlr4::tree::TerminalNode* node) const;
 
   const TokenPlaces& places_;
+  const bool is_whole_;
   std::vector<Diagnostic>& errors_;
   ExpressionBuilder expressions_;
 };
