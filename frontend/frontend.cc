@@ -356,7 +356,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   const std::optional<dsl::syntax::File> prelude = dsl::Parse(prelude_text, sources, prelude_mistakes);
   CLEAVE_CHECK(prelude.has_value()) << RenderText(prelude_mistakes, sources);
 
-  const Imports imports = LoadImports(file, sources, reporter);
+  const Imports imports = LoadImports(file, sources, reporter, options.open);
   if (reporter.has_errors()) return std::nullopt;  // Names that are missing would only follow from that.
   const Items items = CollectItems(file, reporter);
   CheckAttributes(file, reporter);
@@ -377,7 +377,8 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
       sources, reporter);
 
   CustomOps custom_ops(file, imports, sources, options.target, reporter);
-  Evaluator evaluator(functions, custom_ops, reporter);
+  if (options.sightings != nullptr) options.sightings->Begin(sources);
+  Evaluator evaluator(functions, custom_ops, reporter, options.sightings);
   evaluator.SetModel(*items.model, items.manual);
   DefineArguments(*items.model, overridden.arguments, functions, evaluator, reporter);
   Module module;
@@ -386,6 +387,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
   if (options.generates) evaluator.SetGenerates();
   evaluator.RunModel(*items.model, options.outputs);
+  if (options.sightings != nullptr) options.sightings->NameOps(evaluator.graph());
   module.training = ReadTrain(overridden.train, evaluator, reporter,
                               {.data = module.data_place,
                                .params = module.params_place,
@@ -396,7 +398,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   module.training.present = items.train != nullptr;
   const std::optional<AdaptSetting> adapt = ReadAdapt(overridden.train, evaluator, reporter);
   // In a graph of its own, because it reads gradients, which the model does not have.
-  Evaluator updater(functions, custom_ops, reporter);
+  Evaluator updater(functions, custom_ops, reporter, options.sightings);
   updater.SetModel(*items.model, items.manual);
   updater.SetRanks(evaluator.graph().rank_axes);
   DefineArguments(*items.model, overridden.arguments, functions, updater, reporter);

@@ -23,6 +23,8 @@
 #include "base/source/source.h"
 #include "dsl/syntax/syntax.h"
 #include "frontend/contract/contract.h"
+#include "frontend/imports/imports.h"
+#include "frontend/sightings/sightings.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/training/training.h"
 #include "ir/sharding/pins/pins.h"
@@ -81,6 +83,11 @@ struct FrontendOptions {
   // The folder that relative paths in overrides start from; those in the file are relative to the file. Empty: both are
   // left as they are.
   std::string override_folder = {};
+
+  // For editors; both may be null. `open`: the texts of files that are imported, in place of those on the disk.
+  // `sightings` gets what is found at the places of the text, also where it has mistakes.
+  const OpenTexts* open = nullptr;
+  Sightings* sightings = nullptr;
 };
 
 // Nullopt when the file has an error; warnings do not stop it.

@@ -13,11 +13,12 @@ namespace cleave::frontend {
 void Evaluator::Begin() {
   std::vector<Callee> callees;
   if (pieces_.has_value()) callees = std::move(pieces_->layers).TakeCallees();
-  pieces_.emplace(functions_, custom_ops_, numbers_, reporter_, static_cast<Interpreter&>(*this));
+  pieces_.emplace(functions_, custom_ops_, numbers_, reporter_, sightings_, static_cast<Interpreter&>(*this));
   pieces_->layers = Layers(std::move(callees));
 }
 
 void Evaluator::DefineArgument(const dsl::syntax::Identifier& name, Value value) {
+  pieces_->context.Saw(name.span, value);
   arguments_.scope.Define({name.text, name.span, BindingKind::kArgument, false, false, std::move(value)});
 }
 
@@ -48,6 +49,7 @@ void Evaluator::RunModel(const dsl::syntax::Model& model, const std::vector<std:
 }
 
 void Evaluator::RunOnce(const dsl::syntax::Model& model, const std::vector<std::string>& outputs) {
+  if (sightings_ != nullptr) sightings_->ForgetOps();
   Frame frame;
   frame.id = numbers_.NewFrame();
   frame.scope = arguments_.scope;

@@ -26,6 +26,7 @@
 #include "frontend/evaluate/statics/step_formula.h"
 #include "frontend/functions/functions.h"
 #include "frontend/report/report.h"
+#include "frontend/sightings/sightings.h"
 #include "frontend/value/value.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/manual/manual.h"
@@ -35,9 +36,10 @@ namespace cleave::frontend {
 
 class Evaluator : private Interpreter {
  public:
-  // Keeps references to all three.
-  Evaluator(const FunctionTable& functions, const CustomOps& custom_ops, Reporter& reporter)
-      : functions_(functions), custom_ops_(custom_ops), reporter_(reporter) {
+  // Keeps references to all of them. `sightings`: gets what is found at the places of the text, or is null.
+  Evaluator(const FunctionTable& functions, const CustomOps& custom_ops, Reporter& reporter,
+            Sightings* sightings = nullptr)
+      : functions_(functions), custom_ops_(custom_ops), reporter_(reporter), sightings_(sightings) {
     Begin();
   }
   Evaluator(const Evaluator&) = delete;
@@ -114,6 +116,7 @@ class Evaluator : private Interpreter {
   const FunctionTable& functions_;
   const CustomOps& custom_ops_;
   Reporter& reporter_;
+  Sightings* const sightings_;
   PathNumbers numbers_;
   std::optional<Pieces> pieces_;  // Made again where a model is expanded again.
   Frame arguments_;               // The model's arguments, which settings see too.

@@ -149,6 +149,7 @@ Value EvaluateExpression(const dsl::syntax::Expression& expression, Frame& frame
   pieces.budget.Enter();
   Value value = EvaluateKind(expression, frame, pieces);
   pieces.budget.Leave();
+  pieces.context.Saw(expression.span, value);
   const int64_t elements = ElementCount(value);
   if (elements > 0 && pieces.budget.Exhausted(expression.span, elements)) return Value{Poison()};
   return value;

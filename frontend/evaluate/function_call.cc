@@ -93,12 +93,14 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
   const auto& [call, span, frame] = site;
   const Context& context = pieces.context;
   const std::string& name = function.name();
+  context.Means(call.callee->span, function.syntax->name.span);
   Naming inner{.path = frame.naming.path, .parameters = frame.naming.parameters};
   const auto matched = layer == nullptr ? MatchArguments(SignatureOf(function), call.arguments, span, context.reporter)
                                         : MatchCall(*layer, site, context.reporter);
   ArgumentValues evaluated;
   for (const dsl::syntax::Argument& argument : call.arguments) {
     const dsl::syntax::Parameter* parameter = matched ? ParameterOf(argument, *matched, *function.syntax) : nullptr;
+    if (parameter != nullptr && argument.name) context.Means(argument.name->span, parameter->name.span);
     evaluated[&argument] = parameter != nullptr ? EvaluateArgument(*parameter, *argument.value, frame, context)
                                                 : context.Evaluate(*argument.value, frame);
   }

@@ -5,13 +5,13 @@
 namespace cleave::frontend {
 
 Pieces::Pieces(const FunctionTable& functions, const CustomOps& custom_ops, PathNumbers& numbers, Reporter& reporter,
-               Interpreter& interpreter)
+               Sightings* sightings, Interpreter& interpreter)
     : functions(functions),
       custom_ops(custom_ops),
       numbers(numbers),
       reporter(reporter),
       ops(reporter),
-      context{interpreter, ops, reporter, demands, functions},
+      context{interpreter, ops, reporter, demands, functions, sightings},
       budget(ops, reporter),
       pins(ops.graph(), reporter),
       regions(ops, pins, reporter),

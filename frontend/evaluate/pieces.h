@@ -29,7 +29,7 @@ namespace cleave::frontend {
 
 struct Pieces {
   Pieces(const FunctionTable& functions, const CustomOps& custom_ops, PathNumbers& numbers, Reporter& reporter,
-         Interpreter& interpreter);
+         Sightings* sightings, Interpreter& interpreter);
   Pieces(const Pieces&) = delete;
   Pieces& operator=(const Pieces&) = delete;
 

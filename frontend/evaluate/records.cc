@@ -1,5 +1,6 @@
 #include "frontend/evaluate/records.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,12 +12,18 @@
 namespace cleave::frontend {
 namespace {
 
+// Nullopt where the record has no field of this name.
+std::optional<size_t> NumberOf(const RecordValue& record, const std::string& name) {
+  for (size_t i = 0; i < record.fields.size(); ++i) {
+    if (record.type->fields[i].name.text == name) return i;
+  }
+  return std::nullopt;
+}
+
 // Null where the record has no field of this name.
 const Value* FieldOf(const RecordValue& record, const std::string& name) {
-  for (size_t i = 0; i < record.fields.size(); ++i) {
-    if (record.type->fields[i].name.text == name) return &record.fields[i];
-  }
-  return nullptr;
+  const std::optional<size_t> number = NumberOf(record, name);
+  return number.has_value() ? &record.fields[*number] : nullptr;
 }
 
 void ReportNoField(const RecordValue& record, const dsl::syntax::Identifier& name, Reporter& reporter) {
@@ -62,7 +69,10 @@ Value EvaluateField(const dsl::syntax::Field& field, Frame& frame, Pieces& piece
   Value base = context.Evaluate(*field.base, frame);
   if (base.is_poison()) return base;
   if (base.is_record()) {
-    if (const Value* value = FieldOf(base.as_record(), field.name.text)) return *value;
+    if (const std::optional<size_t> number = NumberOf(base.as_record(), field.name.text)) {
+      context.Means(field.name.span, base.as_record().type->fields[*number].name.span);
+      return base.as_record().fields[*number];
+    }
     ReportNoField(base.as_record(), field.name, context.reporter);
     return Value{Poison()};
   }
@@ -101,6 +111,7 @@ Value EvaluateWith(const dsl::syntax::With& with, Span span, Frame& frame, Piece
   for (size_t i = 0; i < matched->size(); ++i) {
     const dsl::syntax::Argument*& argument = (*matched)[i];
     if (argument != nullptr) {
+      if (argument->name) context.Means(argument->name->span, record.type->fields[i].name.span);
       values.push_back(EvaluateArgument(record.type->fields[i], *argument->value, frame, context));
       if (values.back().is_poison()) return Value{Poison()};
       continue;

@@ -83,6 +83,7 @@ void Sources::RunInput(const dsl::syntax::Input& input, const dsl::syntax::State
     value = Value{TensorValue{id}};
     AttachToSource(statement.attributes, id, context.IntsOf(frame), pins);
   }
+  context.Saw(input.name.span, value);
   frame.scope.Define({input.name.text, input.name.span, BindingKind::kInput, false, false, std::move(value)});
 }
 
@@ -182,6 +183,7 @@ void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::State
     PinParameter(param.name.text, id, frame.demands, pins);
   }
   const BindingKind kind = param.is_state ? BindingKind::kState : BindingKind::kParameter;
+  context.Saw(param.name.span, value);
   frame.scope.Define({param.name.text, param.name.span, kind, false, false, std::move(value)});
 }
 
@@ -220,6 +222,7 @@ void Sources::RunSlot(const dsl::syntax::Param& state, const dsl::syntax::Statem
         ir::OpKind::kState, {}, {{ir::attribute::kShape, type->shape}, {ir::attribute::kLocal, parameter.is_local}},
         path, statement.span)}};
   }
+  context.Saw(state.name.span, value);
   frame.scope.Define({name, state.name.span, BindingKind::kState, false, false, std::move(value)});
 }
 

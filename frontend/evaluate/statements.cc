@@ -139,6 +139,7 @@ void RunLet(const dsl::syntax::Let& let, const dsl::syntax::Statement& statement
   for (size_t i = 0; i < let.names.size(); ++i) {
     const dsl::syntax::Identifier& name = let.names[i];
     if (!IsWanted(name) || frame.scope.FindInBlock(name.text) != nullptr) continue;
+    context.Saw(name.span, values[i]);
     frame.scope.Define({name.text, name.span, BindingKind::kLet, let.is_mutable, false, Named(name.text, values[i]),
                         let.type ? &*let.type : nullptr});
   }
@@ -179,6 +180,7 @@ void AssignTo(const dsl::syntax::Identifier& name, Value value, Span place, Fram
             .At(binding->definition, absl::StrCat("it was ", DescribeType(binding->value, context.graph()))));
     value = Value{Poison()};
   }
+  context.Saw(name.span, value);
   binding->value = std::move(value);
 }
 
@@ -245,8 +247,9 @@ void RunFor(const dsl::syntax::For& loop, const dsl::syntax::Statement& statemen
     if (pieces.budget.Exhausted(loop.begin.span)) return;
     frame.loop_indices.push_back(i);
     frame.scope.Push();
-    frame.scope.Define({loop.variable.text, loop.variable.span, BindingKind::kLoopVariable, false, true,
-                        loop.end ? Value{i} : elements[static_cast<size_t>(i)]});
+    const Value each = loop.end ? Value{i} : elements[static_cast<size_t>(i)];
+    context.Saw(loop.variable.span, each);
+    frame.scope.Define({loop.variable.text, loop.variable.span, BindingKind::kLoopVariable, false, true, each});
     const std::vector<BlockDemand> demands =
         ReadBlockAttributes(statement.attributes, context.IntsOf(frame), context.reporter);
     const int first = context.ops.size();

@@ -28,22 +28,17 @@ std::string ForbiddenItem(const dsl::syntax::Item& item) {
 // Follows imports depth first. Files are known by what their paths lead to, whatever they are written like.
 class Loader {
  public:
-  Loader(SourceSet& sources, Reporter& reporter) : sources_(sources), reporter_(reporter) {}
+  Loader(SourceSet& sources, Reporter& reporter, const OpenTexts* open)
+      : sources_(sources), reporter_(reporter), open_(open) {}
 
   Imports Load(const dsl::syntax::File& model) && {
     const std::string path = sources_.file(model.file).path();
-    files_[Identity(path)] = model.file;
+    files_[IdentityOf(path)] = model.file;
     Follow(model);
     return std::move(imports_);
   }
 
  private:
-  static std::string Identity(const fs::path& path) {
-    std::error_code error;
-    const fs::path real = fs::weakly_canonical(path, error);
-    return error ? path.lexically_normal().string() : real.string();
-  }
-
   // The imports of one file.
   void Follow(const dsl::syntax::File& file) {
     under_way_.push_back({file.file, Span()});
@@ -65,7 +60,7 @@ class Loader {
 
   // The file at `path`, read where that has not been done; nullopt after a mistake.
   std::optional<FileId> FileAt(const fs::path& path, Span place) {
-    const std::string identity = Identity(path);
+    const std::string identity = IdentityOf(path.string());
     const auto known = files_.find(identity);
     if (known == files_.end()) return Read(path.string(), identity, place);
     if (known->second.has_value() && IsUnderWay(*known->second)) {
@@ -75,10 +70,18 @@ class Loader {
     return known->second;
   }
 
+  std::optional<FileId> Load(const std::string& path, const std::string& identity, Diagnostics& mistakes) {
+    if (open_ != nullptr) {
+      const auto text = open_->find(identity);
+      if (text != open_->end()) return dsl::AddSource(path, text->second, sources_, mistakes);
+    }
+    return dsl::LoadSource(path, sources_, mistakes);
+  }
+
   std::optional<FileId> Read(const std::string& path, const std::string& identity, Span place) {
     files_[identity] = std::nullopt;
     Diagnostics mistakes;
-    const std::optional<FileId> id = dsl::LoadSource(path, sources_, mistakes);
+    const std::optional<FileId> id = Load(path, identity, mistakes);
     std::optional<dsl::syntax::File> tree;
     if (id.has_value()) tree = dsl::Parse(*id, sources_, mistakes);
     for (Diagnostic mistake : mistakes.items()) {
@@ -124,6 +127,7 @@ class Loader {
 
   SourceSet& sources_;
   Reporter& reporter_;
+  const OpenTexts* const open_;
   Imports imports_;
   std::map<std::string, std::optional<FileId>> files_;  // By identity; nullopt for those that could not be read.
   std::vector<Import> under_way_;                       // The files that are followed, and at which of their imports.
@@ -131,8 +135,14 @@ class Loader {
 
 }  // namespace
 
-Imports LoadImports(const dsl::syntax::File& model, SourceSet& sources, Reporter& reporter) {
-  return Loader(sources, reporter).Load(model);
+std::string IdentityOf(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(path, error);
+  return error ? fs::path(path).lexically_normal().string() : real.string();
+}
+
+Imports LoadImports(const dsl::syntax::File& model, SourceSet& sources, Reporter& reporter, const OpenTexts* open) {
+  return Loader(sources, reporter, open).Load(model);
 }
 
 }  // namespace cleave::frontend

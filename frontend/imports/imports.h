@@ -9,6 +9,7 @@
 
 #include <list>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "base/source/source.h"
@@ -29,9 +30,17 @@ struct Imports {
   std::map<FileId, std::vector<Import>> of = {};
 };
 
-// Reads the files that `model` imports into `sources`. Reports files that cannot be read or parsed, files that import
-// each other, and items that an imported file cannot have.
-Imports LoadImports(const dsl::syntax::File& model, SourceSet& sources, Reporter& reporter);
+// The texts of files that an editor holds open, by IdentityOf their paths: they are read in place of what is on the
+// disk.
+using OpenTexts = std::map<std::string, std::string>;
+
+// What a file is known by, whatever its path is written like.
+std::string IdentityOf(const std::string& path);
+
+// Reads the files that `model` imports into `sources`. `open`: null for none. Reports files that cannot be read or
+// parsed, files that import each other, and items that an imported file cannot have.
+Imports LoadImports(const dsl::syntax::File& model, SourceSet& sources, Reporter& reporter,
+                    const OpenTexts* open = nullptr);
 
 }  // namespace cleave::frontend
 

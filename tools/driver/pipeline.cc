@@ -245,8 +245,8 @@ std::optional<dsl::syntax::File> ReadModel(const CompileOptions& options, Report
   return file.has_value() ? dsl::Parse(*file, report.sources, report.diagnostics) : std::nullopt;
 }
 
-std::optional<UnderstoodModel> Understand(const CompileOptions& options, const dsl::syntax::File& file,
-                                          Report& report) {
+std::optional<UnderstoodModel> Understand(const CompileOptions& options, const dsl::syntax::File& file, Report& report,
+                                          const frontend::OpenTexts* open, frontend::Sightings* sightings) {
   Diagnostics& diagnostics = report.diagnostics;
   std::optional<search::Machines> machines = MachinesAskedFor(options, diagnostics);
   if (!machines.has_value()) return std::nullopt;
@@ -260,7 +260,9 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
                                                               .target = options.target,
                                                               .generates = options.mode == ir::Mode::kGenerate,
                                                               .outputs = options.outputs,
-                                                              .override_folder = "."},
+                                                              .override_folder = ".",
+                                                              .open = open,
+                                                              .sightings = sightings},
                                                              diagnostics);
   if (!module.has_value() || !CheckRegionDevices(module->pins, options.target, diagnostics)) return std::nullopt;
   ApplyOptions(options, *module);

@@ -14,7 +14,10 @@ namespace cleave::tools {
 
 // Each returns nullopt after reporting why.
 std::optional<dsl::syntax::File> ReadModel(const CompileOptions& options, Report& report);
-std::optional<UnderstoodModel> Understand(const CompileOptions& options, const dsl::syntax::File& file, Report& report);
+// `open` and `sightings`: as in frontend::FrontendOptions, for editors.
+std::optional<UnderstoodModel> Understand(const CompileOptions& options, const dsl::syntax::File& file, Report& report,
+                                          const frontend::OpenTexts* open = nullptr,
+                                          frontend::Sightings* sightings = nullptr);
 
 // Plans the model, splits it into the program of a rank and proves that program, as far as the options ask for it.
 std::optional<CompiledModel> CompileModel(const CompileOptions& options, UnderstoodModel model, Report& report);

@@ -19,6 +19,7 @@
 #include "frontend/evaluate/statics/demands.h"
 #include "frontend/functions/functions.h"
 #include "frontend/report/report.h"
+#include "frontend/sightings/sightings.h"
 #include "frontend/value/value.h"
 
 namespace cleave::frontend {
@@ -40,8 +41,15 @@ struct Context {
   Reporter& reporter;
   Demands& demands;
   const FunctionTable& functions;
+  Sightings* sightings = nullptr;  // Null: nobody asks what is found where.
 
   const ir::Graph& graph() const { return ops.graph(); }
+  void Saw(Span span, const Value& value) const {
+    if (sightings != nullptr) sightings->Saw(span, value, graph());
+  }
+  void Means(Span use, Span definition) const {
+    if (sightings != nullptr) sightings->Means(use, definition);
+  }
   Value Evaluate(const dsl::syntax::Expression& expression, Frame& frame) const {
     return interpreter.Evaluate(expression, frame);
   }

@@ -73,6 +73,7 @@ bool BindShape(const dsl::syntax::Parameter& parameter, const ir::Shape& shape,
     const auto* symbol = std::get_if<dsl::syntax::Name>(&size.kind);
     Binding* binding = symbol ? callee.scope.Find(symbol->text) : nullptr;
     if (symbol != nullptr && binding == nullptr) {
+      context.Saw(size.span, Value{actual});
       callee.scope.Define({symbol->text, size.span, BindingKind::kSymbol, false, true, Value{actual}});
       callee.symbol_origins[symbol->text] = place;
       continue;
@@ -188,6 +189,7 @@ bool BindArguments(const Function& function, absl::Span<const dsl::syntax::Argum
   const auto bind = [&](size_t i, Value value, const dsl::syntax::Expression& expression) {
     bound[i] = true;
     ok &= BindParameterType(parameters[i], value, expression, callee, context);
+    if (ok) context.Saw(parameters[i].name.span, value);
     callee.scope.Define({parameters[i].name.text, parameters[i].name.span, BindingKind::kArgument, false, true,
                          ok ? std::move(value) : Value{Poison()}});
   };

@@ -175,7 +175,9 @@ Value Vmap::Call(const dsl::syntax::Call& vmap, const CallSite& site, Regions& r
     values_[&*inner.arguments[i].value] = values[&call.arguments[i]];
   }
   ++depth_;
+  if (context.sightings != nullptr) context.sightings->EnterMapped();
   Value result = hooks_.call({inner, span, frame});
+  if (context.sightings != nullptr) context.sightings->LeaveMapped();
   --depth_;
   for (const dsl::syntax::Argument& argument : inner.arguments) values_.erase(&*argument.value);
   if (!result.is_poison()) result = ForAllElements(result, ir::OpId(first_element), inputs, span, context);
