@@ -18,6 +18,7 @@
 #include "tools/export/export.h"
 #include "tools/fmt/fmt.h"
 #include "tools/import/import.h"
+#include "tools/lsp/lsp.h"
 #include "tools/plan_diff/command.h"
 #include "tools/profile/command.h"
 #include "tools/serve/serve.h"
@@ -104,6 +105,10 @@ ExitCode Data(const std::string& name, const std::string& summary, const std::ve
 
 ExitCode SweepSettings(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   return RunSweep(name, summary, words);
+}
+
+ExitCode ServeEditor(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunLsp(name, summary, words);
 }
 
 ExitCode Serve(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
@@ -216,6 +221,8 @@ const std::vector<Subcommand>& Subcommands() {
       {"serve", "Answers HTTP in the form of OpenAI's interface with a program that generates", DescribeServe, Serve},
       {"watch", "Shows the curves of a run in the terminal, or as a table", DescribeWatch, Watch},
       {"fmt", "Formats model files", DescribeFmt, FormatFiles},
+      {"lsp", "Answers an editor in the Language Server Protocol: mistakes, types and plans while one types",
+       DescribeLsp, ServeEditor},
       {"doctor", "Says what this machine has of what generated programs need", DescribeDoctor, Doctor},
       {"clean", "Removes the cache of compiled runtimes", DescribeClean, Clean},
       {"completion", "Prints the completion of these subcommands for a shell", DescribeCompletion, PrintCompletion},

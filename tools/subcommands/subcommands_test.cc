@@ -28,9 +28,10 @@ Outcome Cleave(const std::vector<std::string>& words) {
 TEST(SubcommandsTest, AreTheOnesThatTheDocumentationNames) {
   std::vector<std::string> names;
   for (const Subcommand& subcommand : Subcommands()) names.push_back(subcommand.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"compile", "run", "sweep", "plan", "explain", "diff", "profile", "import",
-                                             "export", "weights", "data", "serve", "watch", "fmt", "doctor", "clean",
-                                             "completion", "help", "version"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"compile", "run",    "sweep",   "plan",       "explain", "diff",   "profile",
+                                      "import",  "export", "weights", "data",       "serve",   "watch",  "fmt",
+                                      "lsp",     "doctor", "clean",   "completion", "help",    "version"}));
 }
 
 // What a description shows is what the parser takes.
