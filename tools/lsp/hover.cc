@@ -20,7 +20,7 @@ std::string Joined(const std::vector<std::string>& parts) {
   return text;
 }
 
-std::string Code(const std::string& text) { return text.empty() ? "" : absl::StrCat("```cleave\n", text, "\n```"); }
+std::string Fenced(const std::string& text) { return text.empty() ? "" : absl::StrCat("```cleave\n", text, "\n```"); }
 
 std::string PlanPart(const std::optional<KnownValue>& known) {
   if (!known.has_value() || known->value.plan.empty()) return "";
@@ -73,13 +73,13 @@ Shown HoverOfUse(const Reading& reading, const Knowledge& knowledge, const front
   const std::optional<KnownValue> own = knowledge.At(use.span.begin, use.span.end);
   if (use.definition.has_value() && use.callee.index() == 0) {
     const frontend::TextDefinition& definition = reading.names().definitions[*use.definition];
-    return ShownAt(use.span, Joined({Code(WithType(definition.detail, use.text, own)), PlanPart(own)}));
+    return ShownAt(use.span, Joined({Fenced(WithType(definition.detail, use.text, own)), PlanPart(own)}));
   }
   // The value of a call is known at the place of the call, which begins with its callee.
   std::optional<KnownValue> called = knowledge.Around(use.span.begin, use.span.end + 1);
   if (own.has_value() || (called.has_value() && called->begin != use.span.begin)) called = std::nullopt;
   const std::string head = use.callee.index() == 0 ? std::string(reading.TextAt(use.span)) : CalleeText(use.callee);
-  return ShownAt(use.span, Joined({Code(Joined({head, TypePart("", called)})), PlanPart(called),
+  return ShownAt(use.span, Joined({Fenced(Joined({head, TypePart("", called)})), PlanPart(called),
                                    PageOfCallee(reading, use.callee, use.text)}));
 }
 
@@ -94,7 +94,7 @@ std::optional<Shown> HoverOfWord(const Reading& reading, int32_t offset) {
     const bool is_setting = around.begins_statement && (around.item == "train" || around.item == "parallel");
     std::string page = PageOf(name, is_setting ? around.item : "");
     if (page.empty()) page = PageOf(name);
-    if (!page.empty()) return ShownAt(span, Joined({Code(name), page}));
+    if (!page.empty()) return ShownAt(span, Joined({Fenced(name), page}));
   }
   return std::nullopt;
 }
@@ -139,7 +139,7 @@ std::optional<Shown> HoverAt(const Reading& reading, const Knowledge& knowledge,
     const std::optional<KnownValue> value = knowledge.Around(field->name.span.begin, field->name.span.end);
     const bool is_field = value.has_value() && value->end == field->name.span.end;
     return ShownAt(field->name.span,
-                   Code(is_field ? TypePart(field->name.text, value) : absl::StrCat("field ", field->name.text)));
+                   Fenced(is_field ? TypePart(field->name.text, value) : absl::StrCat("field ", field->name.text)));
   }
   const frontend::TextUse* const use = reading.UseAt(offset);
   if (use != nullptr) return HoverOfUse(reading, knowledge, *use);
@@ -147,7 +147,7 @@ std::optional<Shown> HoverAt(const Reading& reading, const Knowledge& knowledge,
     const std::optional<KnownValue> known = knowledge.At(definition->name.span.begin, definition->name.span.end);
     return ShownAt(
         definition->name.span,
-        Joined({Code(WithType(definition->detail, definition->name.text, known)), PlanPart(known),
+        Joined({Fenced(WithType(definition->detail, definition->name.text, known)), PlanPart(known),
                 definition->kind == frontend::NameKind::kFunction || definition->kind == frontend::NameKind::kRecord
                     ? reading.CommentBefore(definition->name.span)
                     : ""}));
@@ -155,7 +155,7 @@ std::optional<Shown> HoverAt(const Reading& reading, const Knowledge& knowledge,
   if (auto word = HoverOfWord(reading, offset)) return word;
   const std::optional<KnownValue> around = knowledge.Around(offset, offset);
   if (!around.has_value()) return std::nullopt;
-  const std::string markdown = Joined({Code(TypePart("", around)), PlanPart(around)});
+  const std::string markdown = Joined({Fenced(TypePart("", around)), PlanPart(around)});
   if (markdown.empty()) return std::nullopt;
   return Shown{.markdown = markdown, .begin = around->begin, .end = around->end};
 }

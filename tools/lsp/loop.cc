@@ -72,6 +72,7 @@ class Loop {
   bool Run() {
     while (!server_.is_over()) {
       ChooseStudy();
+      server_.Prepare();
       const auto now = Server::Clock::now();
       server_.AnswerWaiting(now);
       unsent_ += server_.TakeOutput();

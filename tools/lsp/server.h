@@ -56,6 +56,9 @@ class Server {
   // The messages that are to be sent, in their frames.
   std::string TakeOutput() { return std::exchange(output_, {}); }
 
+  // Reads the texts of requests that wait: what can be done while a study goes on.
+  void Prepare();
+
   // Answers what has waited long enough; `deadline` is when the next answer is due.
   void AnswerWaiting(Clock::time_point now);
   std::optional<Clock::time_point> deadline() const;
