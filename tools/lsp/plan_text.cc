@@ -115,7 +115,7 @@ std::string PlanTexts::ChoiceText(const ir::Op& op) const {
   const ir::Rule rule = ir::RuleOf(explained_.graph, op);
   const std::string times = chosen->cost > 0 ? absl::StrFormat(", %.2f times as much", next->cost / chosen->cost) : "";
   return absl::StrCat("- chosen `", search::CutsText(chosen->strategy, rule, plan.mesh), "` for ",
-                      search::CostText(chosen->cost, plan.search.price), "; next best `",
+                      search::CostText(chosen->cost, plan.search.price), "; the best other `",
                       search::CutsText(next->strategy, rule, plan.mesh), "` for ",
                       search::CostText(next->cost, plan.search.price), times, "\n");
 }
