@@ -540,7 +540,7 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
 // tiles of scores one after another and adds up each diagonal of a tile by one thread, so that the order is always the
 // same.
 template <typename T, int kHead>
-__global__ void __launch_bounds__(kThreads) GradientBias(Operands<T> all, float* of_samples) {
+__global__ void __launch_bounds__(kThreads, 1) GradientBias(Operands<T> all, float* of_samples) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
   TileMemory<T, kHead> tiles;

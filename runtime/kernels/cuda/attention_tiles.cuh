@@ -136,7 +136,9 @@ __device__ void Scores(const T* a, const T* b, float* scores) {
   wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums[Size::kTile / 16];
 #pragma unroll
   for (auto& sum : sums) wmma::fill_fragment(sum, 0.0f);
-#pragma unroll
+  // With heads of 256 elements an accumulator leaves registers for few steps.
+  constexpr int kAtOnce = kHead > 128 ? 2 : kHead / 16;
+#pragma unroll kAtOnce
   for (int k = 0; k < kHead; k += 16) {
     wmma::fragment<wmma::matrix_a, 16, 16, 16, Narrow<T>, wmma::row_major> left_part;
     wmma::load_matrix_sync(left_part, left + k, Size::kPitch);
