@@ -202,7 +202,7 @@ TEST(ProgramText, IsAsLongForEveryNumberOfLayers) {
 // The value of one element is a function with the op's name.
 TEST(CudaText, KernelsAreNotNamedLikeWhatTheProgramUses) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = ir::TrainingGraph(TransformerForward({}), DigitsOptimizer());
+  const ir::Graph graph = ir::TestTiedWeights();
   const std::string text = CudaText(graph, SingleRankProgram(graph), training);
   EXPECT_TRUE(absl::StrContains(text, "inline float Gelu(float x)")) << text;
   EXPECT_TRUE(absl::StrContains(text, "__global__ void GeluKernel(")) << text;

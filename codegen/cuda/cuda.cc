@@ -24,7 +24,7 @@ const Target& CudaTarget() {
                                      .is_device = true,
                                      .library_workspace = kLibraryWorkspace,
                                      .largest_attention_head = kLargestAttentionHead,
-                                     .fuse = {.loop_batches = ir::LoopBatches::kAll},
+                                     .fuse = {.epilogues = ir::Epilogues::kAll, .loop_batches = ir::LoopBatches::kAll},
                                      .emit_loop = EmitKernelOfLoop,
                                      .emit_batch = EmitBatchOfLoops};
   return kTarget;

@@ -362,7 +362,6 @@ class ProgramWriter {
     Match(
         stage.action, [&](const ir::FusedLoop& loop) { emission_.target.emit_loop(emission_, loop, code); },
         [&](const ir::LoopBatch& batch) { emission_.target.emit_batch(emission_, batch, code); },
-        [&](const ir::MatMulWithBias& product) { EmitMatMulWithBias(emission_, product, code); },
         [&](const ir::AccumulatedProduct& product) { EmitAccumulatedProduct(emission_, product, code); },
         [&](const ir::JointCall& joint) { EmitJointCall(emission_, joint, code); },
         [&](const ir::AttentionForward& attention) { EmitAttention(emission_, attention, code); },

@@ -1,6 +1,6 @@
 // CallWriter writes one call: it looks up what each argument of the call, as the op's definition states it, is in this
 // program. The functions behind it decide what stands before the call, which calls are written, and where a call does
-// more than its op: a bias, a sum over micro-batches, companions.
+// more than its op: a sum over micro-batches, companions.
 #include "codegen/source/kernels.h"
 
 #include <optional>
@@ -23,10 +23,8 @@ class CallWriter {
   CallWriter(Emission& emission, const ir::Step& step, cpp::Expr output, const ir::JointCall* joint = nullptr)
       : emission_(emission), compute_(*ir::ComputeOf(step)), output_(std::move(output)), joint_(joint) {}
 
-  // `bias`, if there is one, is the last argument. `is_first`, if there is one, says when the result holds nothing yet,
-  // to which the call adds.
-  void Write(const ir::KernelCall& call, const std::optional<cpp::Expr>& bias, const std::optional<cpp::Expr>& is_first,
-             cpp::Code& code) {
+  // `is_first`, if there is one, says when the result holds nothing yet, to which the call adds.
+  void Write(const ir::KernelCall& call, const std::optional<cpp::Expr>& is_first, cpp::Code& code) {
     const SizeProduct repetitions = Product(call.repetitions);
     repeated_ = !repetitions.is_one();
     std::vector<cpp::Expr> arguments;
@@ -34,7 +32,6 @@ class CallWriter {
     for (const ir::CallArgument& argument : call.arguments) {
       if (std::optional<cpp::Expr> value = ExprOf(argument)) arguments.push_back(*std::move(value));
     }
-    if (bias.has_value()) arguments.push_back(*bias);
     // `::` is needed because a value of the program may have the name of a function of the model.
     const std::string& function = is_first.has_value() ? call.accumulating : call.function;
     const cpp::Expr statement = cpp::Call(absl::StrCat(call.header.empty() ? "" : "::", function), arguments);
@@ -151,11 +148,11 @@ class CallWriter {
   bool repeated_ = false;
 };
 
-void WriteCalls(Emission& emission, const ir::Step& step, const cpp::Expr& output, const std::optional<cpp::Expr>& bias,
+void WriteCalls(Emission& emission, const ir::Step& step, const cpp::Expr& output,
                 const std::optional<cpp::Expr>& is_first, cpp::Code& code) {
   CallWriter calls(emission, step, output);
   for (const ir::KernelCall& call : ir::CallsOf(emission.program, *ir::ComputeOf(step)))
-    calls.Write(call, bias, is_first, code);
+    calls.Write(call, is_first, code);
 }
 
 }  // namespace
@@ -166,7 +163,7 @@ void EmitKernel(Emission& emission, int step, cpp::Code& code) {
   const ir::Step& info = emission.step(step);
   const ir::ValueId output = ir::ComputeOf(info)->output;
   EmitBeforeCalls(emission, step, code);
-  WriteCalls(emission, info, emission.names[output], std::nullopt, std::nullopt, code);
+  WriteCalls(emission, info, emission.names[output], std::nullopt, code);
 }
 
 std::vector<ir::KernelCall> SeparateCalls(const Emission& emission, const ir::FusedStage& stage) {
@@ -187,26 +184,18 @@ void EmitBeforeCalls(Emission& emission, int step, cpp::Code& code) {
 
 void EmitCall(Emission& emission, int step, const ir::KernelCall& call, cpp::Code& code) {
   const ir::Step& info = emission.step(step);
-  CallWriter(emission, info, emission.names[ir::ComputeOf(info)->output]).Write(call, std::nullopt, std::nullopt, code);
-}
-
-void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, cpp::Code& code) {
-  const ir::Compute& sum = *ir::ComputeOf(emission.step(product.bias_add));
-  Announce(emission, {product.matmul, product.bias_add}, "", code);
-  Watch(emission, product.bias_add, sum.output, code);
-  WriteCalls(emission, emission.step(product.matmul), emission.names[sum.output], emission.names[sum.inputs[1]],
-             std::nullopt, code);
+  CallWriter(emission, info, emission.names[ir::ComputeOf(info)->output]).Write(call, std::nullopt, code);
 }
 
 void EmitJointCall(Emission& emission, const ir::JointCall& joint, cpp::Code& code) {
   const ir::Compute& op = *ir::ComputeOf(emission.step(joint.op));
-  const std::vector<ir::KernelCall> calls = ir::CallsOf(emission.program, op);
+  const std::vector<ir::KernelCall> calls = ir::CallsOf(emission.program, op, joint.companions);
   CLEAVE_CHECK(calls.size() == 1) << "`" << emission.step(joint.op).name << "` has companions and more than one call";
   const std::vector<int> writing = WritingSteps(emission, joint.steps);
   Announce(emission, joint.steps, InPlaceText(emission, joint.steps), code);
   Watch(emission, writing.front(), ir::ComputeOf(emission.step(writing.front()))->output, code);
   CallWriter(emission, emission.step(joint.op), emission.names[op.output], &joint)
-      .Write(calls.front(), std::nullopt, std::nullopt, code);
+      .Write(calls.front(), std::nullopt, code);
   WatchOtherResults(emission, writing, code);
 }
 
@@ -221,7 +210,7 @@ void EmitAccumulatedProduct(Emission& emission, const ir::AccumulatedProduct& pr
     if (!emission.storage.SameBuffer(other, sum))
       code.Do(cpp::Call("Copy", {emission.names[other], emission.sizes.Count(sum).Value(), emission.names[sum]}));
   }
-  WriteCalls(emission, emission.step(product.product), emission.names[sum], std::nullopt,
+  WriteCalls(emission, emission.step(product.product), emission.names[sum],
              add != nullptr ? cpp::Bool(false) : IsFirstMicroBatch(emission), code);
 }
 

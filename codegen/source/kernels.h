@@ -27,9 +27,6 @@ std::vector<ir::KernelCall> SeparateCalls(const Emission& emission, const ir::Fu
 void EmitBeforeCalls(Emission& emission, int step, cpp::Code& code);
 void EmitCall(Emission& emission, int step, const ir::KernelCall& call, cpp::Code& code);
 
-// Writes a matrix product together with its bias.
-void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, cpp::Code& code);
-
 // Writes the call of an op and its companions.
 void EmitJointCall(Emission& emission, const ir::JointCall& joint, cpp::Code& code);
 

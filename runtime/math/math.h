@@ -44,6 +44,27 @@ void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Ou
 template <typename In>
 void AccumulateMatMul(bool first, const MatMulShape& shape, const In* a, const In* b, float* c);
 
+// Products that do more, for programs whose target has `Epilogues::kAll`: runtime/math/cublas only. T is float,
+// BFloat16 or Float16. What may be null is taken from no argument's type.
+template <typename T>
+struct TypeOfOthers {
+  using Type = T;
+};
+
+// before = a b + bias and y = gelu(before), in its tanh form. `bias`, n values, and `before` may be null.
+template <typename T>
+void MatMulGelu(const MatMulShape& shape, const T* a, const T* b, const typename TypeOfOthers<T>::Type* bias,
+                typename TypeOfOthers<T>::Type* before, T* y);
+
+// c = a b times the slope of gelu at `before`, which has the elements of c.
+template <typename T>
+void MatMulGeluGradient(const MatMulShape& shape, const T* a, const T* b, const T* before, T* c);
+
+// c = a b, and over k the sums of a, m values, and of b, n values, of which either may be null: what is stored as rows
+// is added up. REQUIRES: one product, in which a is stored transposed and b is not.
+template <typename T>
+void MatMulAndSums(const MatMulShape& shape, const T* a, const T* b, float* c, float* sums_a, float* sums_b);
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_MATH_MATH_H_

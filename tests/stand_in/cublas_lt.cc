@@ -1,6 +1,7 @@
 // cublasLtMatmul in plain loops: both factors are reordered as floats, multiplied column by column of the result, and
 // stored through the epilogue.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <vector>
@@ -46,9 +47,20 @@ struct StandInMatmulDesc {
   int32_t transpose_a = CUBLAS_OP_N;
   int32_t transpose_b = CUBLAS_OP_N;
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  const void* bias = nullptr;
+  const void* bias = nullptr;  // Sums of a factor are written there.
+  const void* aux = nullptr;
+  int64_t aux_leading_dimension = 0;
+  int64_t aux_stride = 0;
 
-  bool HasBias() const { return epilogue == CUBLASLT_EPILOGUE_BIAS; }
+  bool Has(uint32_t epilogues) const { return (epilogue & epilogues) != 0; }
+  bool AddsBias() const { return Has(CUBLASLT_EPILOGUE_BIAS); }
+  bool AppliesGelu() const { return Has(CUBLASLT_EPILOGUE_GELU); }
+  bool AppliesSlope() const { return Has(CUBLASLT_EPILOGUE_DGELU & ~kAux); }
+  bool HasAux() const { return Has(kAux); }
+  bool SumsFactor() const { return Has(CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB); }
+  bool UsesBias() const { return AddsBias() || SumsFactor(); }
+
+  static constexpr uint32_t kAux = 128;
 };
 
 struct StandInMatmulPreference {
@@ -88,6 +100,13 @@ cublasStatus_t CheckFactors(const Factors& f) {
   if (f.a.type != f.b.type || f.c.type != f.d.type) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (f.a.type == CUDA_R_32F && f.d.type != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (f.operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32 && f.a.type != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (f.operation.SumsFactor() && f.d.batch > 1) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (f.operation.HasAux()) {
+    const bool is_aligned = reinterpret_cast<uintptr_t>(f.operation.aux) % 16 == 0;
+    const int64_t leading = f.operation.aux_leading_dimension;
+    if (leading < f.d.rows || leading % 8 != 0 || !is_aligned) return CUBLAS_STATUS_INVALID_VALUE;
+    if (f.d.batch > 1 && f.operation.aux_stride % 8 != 0) return CUBLAS_STATUS_INVALID_VALUE;
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -97,7 +116,7 @@ uint32_t SignatureOf(const Factors& f) {
   for (const int64_t value : {f.m(), f.n(), f.k(), int64_t{f.operation.compute}, int64_t{f.operation.transpose_a},
                               int64_t{f.operation.transpose_b}, int64_t{f.operation.epilogue}, int64_t{f.a.type},
                               int64_t{f.d.type}, int64_t{f.d.batch}, f.a.leading_dimension, f.b.leading_dimension,
-                              f.c.leading_dimension, f.d.leading_dimension}) {
+                              f.c.leading_dimension, f.d.leading_dimension, f.operation.aux_leading_dimension}) {
     for (int byte = 0; byte < 8; ++byte) hash = (hash ^ static_cast<uint32_t>(value >> 8 * byte & 0xFF)) * 16777619u;
   }
   return hash;
@@ -143,11 +162,32 @@ struct Pointers {
   void* d;
 };
 
+// With gelu(x) = x s: s.
+float ShareOf(float x) { return 1 / (1 + std::exp(-1.5957691216057308f * (x + 0.044715f * x * x * x))); }
+
+float SlopeOfGelu(float x) {
+  const float share = ShareOf(x);
+  return share + x * share * (1 - share) * 1.5957691216057308f * (1 + 3 * 0.044715f * x * x);
+}
+
+// Adds up a factor, of `run` elements for each of the k, to the place of the bias.
+void SumFactor(const Factors& f, const std::vector<float>& factor, int64_t run) {
+  for (int64_t i = 0; i < run; ++i) {
+    float sum = 0;
+    for (int64_t kk = 0; kk < f.k(); ++kk) sum += factor[static_cast<size_t>(kk * run + i)];
+    Store(const_cast<void*>(f.operation.bias), f.d.type, i, sum);
+  }
+}
+
 void Multiply(const Factors& f, const Pointers& pointers, float alpha, float beta, int64_t batch) {
   const bool tf32 = f.operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   const int64_t m = f.m(), n = f.n(), k = f.k();
   const std::vector<float> a = InOrder(pointers.a, f.a, batch, f.operation.transpose_a == CUBLAS_OP_T, tf32);
   const std::vector<float> b = InOrder(pointers.b, f.b, batch, f.operation.transpose_b == CUBLAS_OP_T, tf32);
+  if (f.operation.Has(CUBLASLT_EPILOGUE_BGRADA)) SumFactor(f, a, m);
+  if (f.operation.Has(CUBLASLT_EPILOGUE_BGRADB)) {
+    SumFactor(f, InOrder(pointers.b, f.b, batch, f.operation.transpose_b == CUBLAS_OP_N, tf32), n);
+  }
   std::vector<float> column(static_cast<size_t>(m));
   for (int64_t j = 0; j < n; ++j) {
     std::fill(column.begin(), column.end(), 0.0f);
@@ -162,7 +202,13 @@ void Multiply(const Factors& f, const Pointers& pointers, float alpha, float bet
       const int64_t at_d = batch * f.d.batch_stride + i * f.d.row_stride() + j * f.d.column_stride();
       float value = alpha * column[static_cast<size_t>(i)];
       if (beta != 0) value += beta * Load(pointers.c, f.c.type, at_c);
-      if (f.operation.HasBias()) value += Load(f.operation.bias, f.d.type, i);
+      if (f.operation.AddsBias()) value += Load(f.operation.bias, f.d.type, i);
+      const int64_t at_aux = batch * f.operation.aux_stride + i + j * f.operation.aux_leading_dimension;
+      if (f.operation.AppliesSlope()) value *= SlopeOfGelu(Load(f.operation.aux, f.d.type, at_aux));
+      if (f.operation.AppliesGelu()) {
+        if (f.operation.HasAux()) Store(const_cast<void*>(f.operation.aux), f.d.type, at_aux, value);
+        value *= ShareOf(value);
+      }
       Store(pointers.d, f.d.type, at_d, value);
     }
   }
@@ -249,6 +295,12 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cu
       return Set(operation->epilogue, value, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
       return Set(operation->bias, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+      return Set(operation->aux, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+      return Set(operation->aux_leading_dimension, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE:
+      return Set(operation->aux_stride, value, bytes);
   }
   return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -337,16 +389,23 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   for (int i = 0; i < 4; ++i) {
     if (pointers[i] == nullptr || !IsAligned(pointers[i], algorithm.alignments[i])) return CUBLAS_STATUS_INVALID_VALUE;
   }
-  if (operation->HasBias() && operation->bias == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (operation->UsesBias() && operation->bias == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   stand_in::CheckOfDevice(a, layout_a->bytes(), "a of cublasLtMatmul");
   stand_in::CheckOfDevice(b, layout_b->bytes(), "b of cublasLtMatmul");
   stand_in::CheckOfDevice(d, layout_d->bytes(), "d of cublasLtMatmul");
   if (c != d) stand_in::CheckOfDevice(c, layout_c->bytes(), "c of cublasLtMatmul");
   stand_in::CheckOfDevice(workspace, algorithm.workspace_bytes, "the workspace of cublasLtMatmul");
   if (algorithm.workspace_bytes > 0 && !IsAligned(workspace, 16)) return CUBLAS_STATUS_INVALID_VALUE;
-  if (operation->HasBias()) {
-    stand_in::CheckOfDevice(operation->bias, static_cast<size_t>(layout_d->rows * layout_d->element_bytes()),
+  if (operation->UsesBias()) {
+    const int64_t count = operation->Has(CUBLASLT_EPILOGUE_BGRADB) ? layout_d->columns : layout_d->rows;
+    stand_in::CheckOfDevice(operation->bias, static_cast<size_t>(count * layout_d->element_bytes()),
                             "the bias of cublasLtMatmul");
+  }
+  if (operation->HasAux()) {
+    const int64_t last = (layout_d->batch - 1) * operation->aux_stride +
+                         (layout_d->columns - 1) * operation->aux_leading_dimension + layout_d->rows;
+    stand_in::CheckOfDevice(operation->aux, static_cast<size_t>(last * layout_d->element_bytes()),
+                            "the epilogue's own matrix of cublasLtMatmul");
   }
   float scale, old;
   std::memcpy(&scale, alpha, sizeof scale);

@@ -179,6 +179,12 @@ struct CallSite {
   const TensorType& output;
   const Attributes& attributes;
   bool is_manual = false;  // The op belongs to a manual model: every rank has its own whole tensors.
+  // The companions that the call computes as well, by OpDefinition::companions; empty: none.
+  absl::Span<const std::optional<int>> companions = {};
+
+  bool Has(int companion) const {
+    return !companions.empty() && companions[static_cast<size_t>(companion)].has_value();
+  }
 
   const TensorType& type(int tensor) const { return tensor == kResult ? output : inputs[static_cast<size_t>(tensor)]; }
   // The number of elements of a tensor's piece: in the dimensions [begin, end), in all, in all except the last, in the

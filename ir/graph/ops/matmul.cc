@@ -2,9 +2,14 @@
 //
 // The rule's letters are the same everywhere: b0 b1 … leading dimensions, i rows, k contracted, j columns.
 
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
+#include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/lift.h"
 #include "ir/graph/ops/products.h"
 #include "ir/tensor/formula/formula.h"
@@ -195,6 +200,50 @@ OpId BatchMatmul(Lift& lift) {
   return BatchByFormula(lift);
 }
 
+// Whether its call is one for each of the first matrices.
+bool IsRepeated(const CallSite& site) {
+  return IsShared(site.inputs) && site.type(0).rank() > 2 && site.attributes.Get(attribute::kTransposeA);
+}
+
+// The call of a product may add a bias to it, and compute gelu of that, or multiply it by the slope of gelu elsewhere.
+
+constexpr int kBias = 2, kBeforeGelu = 3;                                           // Tensors of the call.
+constexpr int kBiasAdd = 0, kGeluOfSum = 1, kGeluOfProduct = 2, kGeluGradient = 3;  // Companions.
+
+// All of one type.
+bool IsGeluOfProduct(const CallSite& op, const CallSite& gelu) {
+  const DType dtype = op.output.dtype;
+  const auto is_alike = [&](const TensorType& type) { return type.dtype == dtype; };
+  return !IsRepeated(op) && is_alike(op.type(0)) && is_alike(gelu.output) &&
+         std::all_of(gelu.inputs.begin(), gelu.inputs.end(), is_alike);
+}
+
+std::vector<Companion> MatmulCompanions() {
+  return {{.kind = OpKind::kBiasAdd, .inputs = {kResult, kBias}, .hides = kResult},
+          {.kind = OpKind::kGelu, .inputs = {ResultOf(kBiasAdd)}, .fits = IsGeluOfProduct},
+          {.kind = OpKind::kGelu, .inputs = {kResult}, .fits = IsGeluOfProduct},
+          {.kind = OpKind::kGeluGradient, .inputs = {kResult, kBeforeGelu}, .fits = IsGeluOfProduct, .hides = kResult}};
+}
+
+// `call`: that of the product alone.
+KernelCall WithCompanions(const CallSite& site, KernelCall call) {
+  CallArgument& result = call.arguments.back();
+  if (site.Has(kGeluOfSum) || site.Has(kGeluOfProduct)) {
+    call.function = "MatMulGelu";
+    result = site.Has(kBiasAdd) ? CallArgument(Pointer{kBias}) : CallArgument(NoTensor());
+    call.arguments.push_back(FirstPointer{{ResultOf(kBiasAdd), kResult}});
+    call.arguments.push_back(Pointer{ResultOf(site.Has(kGeluOfSum) ? kGeluOfSum : kGeluOfProduct)});
+  } else if (site.Has(kGeluGradient)) {
+    call.function = "MatMulGeluGradient";
+    result = Pointer{kBeforeGelu};
+    call.arguments.push_back(Pointer{ResultOf(kGeluGradient)});
+  } else if (site.Has(kBiasAdd)) {
+    std::get<Pointer>(result).tensor = ResultOf(kBiasAdd);
+    call.arguments.push_back(Pointer{kBias});
+  }
+  return call;
+}
+
 std::vector<KernelCall> MatmulCalls(const CallSite& site) {
   const int rank = site.type(0).rank();
   const Sides a = SidesOfA(static_cast<size_t>(rank), site.attributes);
@@ -205,19 +254,19 @@ std::vector<KernelCall> MatmulCalls(const CallSite& site) {
                            .k = {{{0, static_cast<int>(a.contracted)}}},
                            .transpose_a = site.attributes.Get(attribute::kTransposeA),
                            .transpose_b = site.attributes.Get(attribute::kTransposeB)};
+  if (IsRepeated(site)) {
+    KernelCall call =
+        MatMulCall(product, Pointer{0, product.k * product.m}, Pointer{1}, Pointer{kResult, product.m * product.n});
+    call.repetitions = leading;
+    return {WithCompanions(site, std::move(call))};
+  }
   if (!IsShared(site.inputs) || rank == 2) {
     product.batch = leading;
-    return {MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult})};
-  }
-  if (!product.transpose_a) {
+  } else {
     // All share one second matrix: the rows of all first matrices form one matrix.
     product.m = leading * product.m;
-    return {MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult})};
   }
-  KernelCall call =
-      MatMulCall(product, Pointer{0, product.k * product.m}, Pointer{1}, Pointer{kResult, product.m * product.n});
-  call.repetitions = leading;
-  return {call};
+  return {WithCompanions(site, MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult}))};
 }
 
 // The product of a transposed and a second matrix, summed over leading dimensions: a [.., k, i] and b [.., k, j] to [i,
@@ -276,10 +325,31 @@ void EvaluateMatmulSum(const Evaluation& evaluation) {
              {.values = b.values.data(), .row = sizes.j, .column = 1}, evaluation.output.values.data());
 }
 
+// Its call may also add up the rows of either factor, which is the gradient of a bias where the factor is that of what
+// the bias was added to.
+bool SumsRows(const CallSite& op, const CallSite& sum) {
+  const int rank = sum.type(0).rank();
+  std::vector<int> leading(static_cast<size_t>(rank - 1));
+  std::iota(leading.begin(), leading.end(), 0);
+  return AxesOf(sum.attributes, rank) == leading && sum.output.rank() == 1 && sum.output.dtype == DType::kF32 &&
+         op.output.dtype == DType::kF32;
+}
+
+std::vector<Companion> MatmulSumCompanions() {
+  return {{.kind = OpKind::kReduceSum, .inputs = {0}, .fits = SumsRows},
+          {.kind = OpKind::kReduceSum, .inputs = {1}, .fits = SumsRows}};
+}
+
 // Contracts all dimensions but the last: a is stored as k x m.
 std::vector<KernelCall> MatmulSumCalls(const CallSite& site) {
   const MatrixProduct product = {.m = site.Columns(0), .n = site.Columns(1), .k = site.Rows(0), .transpose_a = true};
-  return {MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult})};
+  KernelCall call = MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult});
+  if (site.Has(0) || site.Has(1)) {
+    call.function = "MatMulAndSums";
+    call.arguments.push_back(Pointer{ResultOf(0)});
+    call.arguments.push_back(Pointer{ResultOf(1)});
+  }
+  return {call};
 }
 
 }  // namespace
@@ -299,7 +369,8 @@ OpDefinition DefineMatmul() {
                       .flops = MatmulFlops,
                       .evaluate = EvaluateMatmul,
                       .batch = BatchMatmul,
-                      .calls = MatmulCalls};
+                      .calls = MatmulCalls,
+                      .companions = MatmulCompanions()};
 }
 
 OpDefinition DefineMatmulSum() {
@@ -312,7 +383,8 @@ OpDefinition DefineMatmulSum() {
                       .rule = MatmulSumRule,
                       .flops = MatmulSumFlops,
                       .evaluate = EvaluateMatmulSum,
-                      .calls = MatmulSumCalls};
+                      .calls = MatmulSumCalls,
+                      .companions = MatmulSumCompanions()};
 }
 
 }  // namespace cleave::ir

@@ -55,7 +55,7 @@ class Fuser {
     Attention attention = FindAttention(program);
     for (AttentionForward& piece : attention.forward) Plan(std::move(piece));
     for (AttentionBackward& piece : attention.backward) Plan(std::move(piece));
-    for (JointCall& call : FindJointCalls(program)) Plan(std::move(call));
+    for (JointCall& call : FindJointCalls(program, options.epilogues)) Plan(std::move(call));
   }
 
   Fusion Run() && {
@@ -238,27 +238,18 @@ class Fuser {
     int last = 0;
   };
 
-  // The product at step `i`, or another op that can add to what is there, with its only reader, in the same phase: the
-  // op that adds a bias to it, its sum over micro-batches, or its sum with another value.
+  // The product at step `i`, or another op that can add to what is there, with its only reader, in the same phase: its
+  // sum over micro-batches, or its sum with another value.
   std::optional<Product> ProductAt(int i) const {
     const Compute* product = ComputeOf(StepAt(i));
-    if (product == nullptr || (product->kind != OpKind::kMatmul && !IsAccumulated(*product))) return std::nullopt;
+    if (product == nullptr || !IsAccumulated(*product)) return std::nullopt;
     const int next = Next(i, product->output);
     if (next >= static_cast<int>(program_.steps.size()) || !RunsWith(StepAt(next), StepAt(i))) return std::nullopt;
     if (!readers_.OnlyOnce(product->output, next)) return std::nullopt;
-    if (TakesBias(*product, StepAt(next))) {
-      return Product{.action = MatMulWithBias{.matmul = i, .bias_add = next}, .last = next};
-    }
-    if (IsAccumulated(*product) && (AddsUp(StepAt(next)) || AddsTo(product->output, next))) {
+    if (AddsUp(StepAt(next)) || AddsTo(product->output, next)) {
       return Product{.action = AccumulatedProduct{.product = i, .sum = next}, .last = next};
     }
     return std::nullopt;
-  }
-
-  static bool TakesBias(const Compute& matmul, const Step& reader) {
-    const Compute* bias_add = ComputeOf(reader);
-    return matmul.kind == OpKind::kMatmul && bias_add != nullptr && bias_add->kind == OpKind::kBiasAdd &&
-           bias_add->inputs[0] == matmul.output;
   }
 
   // Whether its call can add it to what is there.
@@ -322,7 +313,8 @@ bool IsSource(const Step& step) {
   return compute != nullptr && (compute->is_kept || DefinitionOf(compute->kind).op_class == OpClass::kSource);
 }
 
-std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute) {
+std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute,
+                                absl::Span<const std::optional<int>> companions) {
   const auto calls = DefinitionOf(compute.kind).calls;
   if (calls == nullptr) return {};
   std::vector<TensorType> inputs;
@@ -330,7 +322,8 @@ std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute) 
   return calls({.inputs = inputs,
                 .output = program.value(compute.output).type,
                 .attributes = compute.attributes,
-                .is_manual = program.is_manual});
+                .is_manual = program.is_manual,
+                .companions = companions});
 }
 
 bool IsAlias(const Step& step) { return std::holds_alternative<View>(step.action) || IsReshape(step); }
@@ -350,9 +343,6 @@ StageSteps StepsOf(const FusedStage& stage) {
         StageSteps steps;
         for (const FusedLoop& loop : batch.loops) steps.insert(steps.end(), loop.steps.begin(), loop.steps.end());
         return steps;
-      },
-      [](const MatMulWithBias& product) {
-        return StageSteps{product.matmul, product.bias_add};
       },
       [](const AccumulatedProduct& product) {
         return StageSteps{product.product, product.sum};

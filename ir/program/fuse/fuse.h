@@ -1,10 +1,10 @@
-// Which steps of a program are emitted as one piece: chains of elementwise ops become one loop, a matrix product
-// includes its bias, and what attention gives is computed by one call, as are ops with their companions.
+// Which steps of a program are emitted as one piece: chains of elementwise ops become one loop, and what attention
+// gives is computed by one call, as are ops with their companions: a matrix product with its bias, say.
 //
-//   h1.matmul, h1.bias_add                          -> MatMulWithBias
 //   w.momentum' = 0.9 * w.momentum + g; w' = w - lr * w.momentum'   (four ops) -> FusedLoop
 //   w.grad, and its sum over micro-batches          -> AccumulatedProduct
 //   w.grad_1, and its sum with w.grad_0             -> AccumulatedProduct
+//   h1.matmul, h1.bias_add                          -> JointCall
 //   y.grad_x, y.scale.grad, y.shift.grad            -> JointCall
 //   the loops that update all parameters            -> LoopBatch, for targets that want it
 //
@@ -52,14 +52,6 @@ struct LoopBatch {
   bool operator==(const LoopBatch&) const = default;
 };
 
-// Only the sum is stored. A relu behind it is a loop: that of the libraries makes 0 of a NaN.
-struct MatMulWithBias {
-  int matmul = 0;
-  int bias_add = 0;
-
-  bool operator==(const MatMulWithBias&) const = default;
-};
-
 // A product that is added to the sum of which it is a part: that over micro-batches, or an `add` whose other input
 // nothing else reads. Only the sum is stored; where a product is added, in the place of that other input if it can be.
 // So are rows that are added up by their numbers (scatter_add, the gradient of a table), which touch no others then.
@@ -71,8 +63,7 @@ struct AccumulatedProduct {
 };
 
 struct FusedStage {
-  std::variant<SingleStep, FusedLoop, LoopBatch, MatMulWithBias, AccumulatedProduct, AttentionForward,
-               AttentionBackward, JointCall>
+  std::variant<SingleStep, FusedLoop, LoopBatch, AccumulatedProduct, AttentionForward, AttentionBackward, JointCall>
       action;
   Phase phase = Phase::kForward;
   Repeat repeat = Repeat::kEach;
@@ -112,6 +103,7 @@ struct FuseOptions {
   // Images lie in blocks of channels where they can (image_blocks.h).
   bool blocks_images = false;
   bool uses_parts = true;  // Parts of larger tensors are read and written where they lie (parts.h).
+  Epilogues epilogues = Epilogues::kBias;
   // At most; fewer where a step would need more memory (PlanMemory).
   LoopBatches loop_batches = LoopBatches::kNone;
 
@@ -142,7 +134,9 @@ const Compute* ComputeOf(const Step& step);
 bool IsSource(const Step& step);
 
 // The calls of the runtime that compute an op; none where it has no form as calls.
-std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute);
+// `companions`: what they compute as well (JointCall::companions).
+std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute,
+                                absl::Span<const std::optional<int>> companions = {});
 
 // A reshape, flatten, identity or view: its local value is that of its only input, element by element.
 bool IsAlias(const Step& step);

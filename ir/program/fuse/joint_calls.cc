@@ -23,7 +23,8 @@ const std::vector<Companion>& CompanionsOf(const Program& program, const JointCa
 
 class JointCallFinder {
  public:
-  explicit JointCallFinder(const Program& program) : program_(program), places_(program) {
+  JointCallFinder(const Program& program, Epilogues epilogues)
+      : program_(program), epilogues_(epilogues), places_(program) {
     for (const ProgramUpdate& update : program.updates) asked_for_.insert(update.value);
     if (program.loss.has_value()) asked_for_.insert(*program.loss);
     for (const ProgramMetric& metric : program.metrics) asked_for_.insert(metric.value);
@@ -47,10 +48,45 @@ class JointCallFinder {
     JointCall call = {.steps = {op}, .place = op, .op = op, .companions = {}};
     const std::vector<Companion>& companions = CompanionsOf(program_, call);
     call.companions.resize(companions.size());
-    for (size_t i = 0; i < companions.size(); ++i) AddCompanion(companions[i], i, call);
+    for (size_t i = 0; i < companions.size(); ++i) {
+      if (IsWanted(companions[i], op)) AddCompanion(companions[i], i, call);
+    }
     if (call.steps.size() == 1) return;
     taken_.insert(call.steps.begin(), call.steps.end());
     found_.push_back(std::move(call));
+  }
+
+  bool IsWanted(const Companion& companion, int op) const {
+    if (!IsEpilogue(companion, op)) return true;
+    return epilogues_ == Epilogues::kAll && !IsAddedUp(ComputeAt(program_, op).output);
+  }
+
+  bool IsEpilogue(const Companion& companion, int op) const {
+    return DefinitionOf(ComputeAt(program_, op).kind).op_class == OpClass::kProduct &&
+           companion.kind != OpKind::kBiasAdd;
+  }
+
+  // Whether the product is added to another value (AccumulatedProduct).
+  bool IsAddedUp(ValueId product) const {
+    const auto& readers = places_.ReadersOf(product);
+    if (readers.size() != 1) return false;
+    const Step& reader = program_.steps[static_cast<size_t>(readers.front())];
+    if (const auto* const sum = std::get_if<Collective>(&reader.action)) return IsSumOverTime(program_, *sum);
+    const auto* const add = std::get_if<Compute>(&reader.action);
+    return add != nullptr && add->kind == OpKind::kAdd;
+  }
+
+  // Whether loops go on from what the step makes. It would then be stored for them.
+  bool BeginsALoop(int step) const {
+    const auto is_looped = [](const OpDefinition& op) {
+      return op.op_class == OpClass::kElementwise && !op.depends_on_place && !op.is_alias;
+    };
+    const Compute& compute = ComputeAt(program_, step);
+    if (!is_looped(DefinitionOf(compute.kind))) return false;
+    return absl::c_any_of(places_.ReadersOf(compute.output), [&](int reader) {
+      const auto* const other = std::get_if<Compute>(&program_.steps[static_cast<size_t>(reader)].action);
+      return other != nullptr && is_looped(DefinitionOf(other->kind)) && places_.RunTogether(step, reader);
+    });
   }
 
   // The first op that is this companion, if there is one that can run with the others.
@@ -58,6 +94,7 @@ class JointCallFinder {
     for (const int step : CandidatesFor(companion, call)) {
       if (taken_.count(step) > 0 || absl::c_linear_search(call.steps, step)) continue;
       if (!places_.RunTogether(call.op, step) || !IsCompanion(companion, call, step)) continue;
+      if (IsEpilogue(companion, call.op) && BeginsALoop(step)) continue;
       // What is read through a cast is only smaller.
       if (companion.gives.has_value() && !companion.hides.has_value() && !EndsALoop(companion, call, step)) continue;
       JointCall joined = call;
@@ -143,6 +180,7 @@ class JointCallFinder {
   }
 
   const Program& program_;
+  const Epilogues epilogues_;
   const PlacesOfPieces places_;
   std::vector<JointCall> found_;
   ValueSet asked_for_;   // Values that are read besides by steps.
@@ -151,7 +189,9 @@ class JointCallFinder {
 
 }  // namespace
 
-std::vector<JointCall> FindJointCalls(const Program& program) { return JointCallFinder(program).Run(); }
+std::vector<JointCall> FindJointCalls(const Program& program, Epilogues epilogues) {
+  return JointCallFinder(program, epilogues).Run();
+}
 
 int TensorOf(const Program& program, const JointCall& call, int step, int input) {
   const auto companion = absl::c_find(call.companions, step);

@@ -4,6 +4,9 @@
 //   y.grad_x, y.scale.grad, y.shift.grad       of layer_norm: one call reads the gradient by y, and x, once
 //   b.f32, sum = a + b.f32, layer_norm(sum)    one call writes the sum and the norm
 //   y.grad_x, total = r + y.grad_x, total.bf16 one call writes the total in both types
+//   h1.matmul, h1.bias_add                     a product adds its bias
+//   up.matmul, up.bias_add, down.gelu          its epilogue also computes gelu
+//   w.grad, bias.grad                          the product that reads a gradient also adds up its rows
 //
 // Which of them a call computes follows from the program: ops whose inputs a rank holds in other layouts read other
 // values, and those of another phase or pass run at another time.
@@ -17,6 +20,13 @@
 
 namespace cleave::ir {
 
+// What the matrix products of a target compute besides the product. A relu is a loop: that of the libraries makes 0 of
+// a NaN.
+enum class Epilogues {
+  kBias,
+  kAll,  // Also gelu, its gradient, and the sums of a factor's rows, as cuBLASLt does.
+};
+
 // `steps`: indexes into Program::steps, ascending, all of one phase. The call is made at the place of one of them,
 // which all that it reads is written before and no reader of its results stands before.
 struct JointCall {
@@ -29,8 +39,10 @@ struct JointCall {
 };
 
 // The calls of ops with at least one companion, those of ops with more of them first, then by the step of the op. No
-// step is in two of them. Linear in steps and in readers of what ops with companions read and give.
-std::vector<JointCall> FindJointCalls(const Program& program);
+// step is in two of them. What a product does besides, other than adding a bias, is left where the product itself is
+// added to another value, or where it would part a loop. Linear in steps and in readers of what ops with companions
+// read and give.
+std::vector<JointCall> FindJointCalls(const Program& program, Epilogues epilogues = Epilogues::kBias);
 
 // Which tensor of the call (OpDefinition::companions) input `input` of one of its steps is.
 int TensorOf(const Program& program, const JointCall& call, int step, int input);

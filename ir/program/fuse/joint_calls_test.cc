@@ -18,6 +18,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/testing/optimizers.h"
 #include "ir/testing/plans.h"
+#include "ir/testing/sources.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/precision/precision.h"
 
@@ -59,9 +60,9 @@ const Compute& ComputeAt(const Program& program, int step) {
 }
 
 // The kinds of each call's steps.
-std::vector<std::string> KindsOf(const Program& program) {
+std::vector<std::string> KindsOf(const Program& program, Epilogues epilogues = Epilogues::kBias) {
   std::vector<std::string> calls;
-  for (const JointCall& call : FindJointCalls(program)) {
+  for (const JointCall& call : FindJointCalls(program, epilogues)) {
     calls.push_back(absl::StrJoin(call.steps, " ", [&](std::string* out, int i) {
       absl::StrAppend(out, OpKindName(ComputeAt(program, i).kind));
     }));
@@ -217,6 +218,56 @@ TEST(Storage, AJointCallWritesOverWhatItReads) {
   EXPECT_TRUE(storage.SameBuffer(*ValueOf(program, call, 0), *ValueOf(program, call, ResultOf(0))));
   EXPECT_FALSE(storage.SameBuffer(*ValueOf(program, call, 1), *ValueOf(program, call, ResultOf(0))));
   EXPECT_FALSE(storage.SameBuffer(*ValueOf(program, call, 2), *ValueOf(program, call, kResult)));
+}
+
+// Two dense layers on an input, with gelu between them, and a loss. `gated`: by a value beside it.
+Graph DenseLayers(bool gated) {
+  GraphBuilder builder;
+  const auto tensor = [&](const std::string& name, const Shape& shape) {
+    return builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name);
+  };
+  const auto dense = [&](OpId x, int64_t width, const std::string& name) {
+    const OpId weight = tensor(name + ".weight", {width, builder.type(x).shape[2]});
+    const OpId product = builder.Add(OpKind::kMatmul, {x, weight}, {{attribute::kTransposeB, true}}, name);
+    return builder.Add(OpKind::kBiasAdd, {product, tensor(name + ".bias", {width})}, {}, name + ".sum");
+  };
+  const OpId x = AddInput(builder, "x", {4, 6, 5});
+  OpId gelu = builder.Add(OpKind::kGelu, {dense(x, 7, "up")}, {}, "gelu");
+  if (gated) gelu = builder.Add(OpKind::kMul, {gelu, dense(x, 7, "gate")}, {}, "gated");
+  const OpId squares = builder.Add(OpKind::kSquare, {dense(gelu, 3, "down")}, {}, "squares");
+  builder.mutable_graph().loss =
+      builder.Add(OpKind::kReduceMean, {squares}, {{attribute::kAxes, std::vector<int64_t>{}}}, "mean");
+  absl::StatusOr<Graph> graph = Differentiate(std::move(builder).Build(), TestOptimizer());
+  CLEAVE_CHECK(graph.ok()) << graph.status();
+  return *std::move(graph);
+}
+
+TEST(FindJointCalls, ProductsHaveEpilogues) {
+  using Calls = std::vector<std::string>;
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    const Program program = NormProgram(ApplyPrecision(DenseLayers(/*gated=*/false), precision).graph);
+    EXPECT_EQ(KindsOf(program), (Calls{"matmul bias_add", "matmul bias_add"}));
+    EXPECT_EQ(KindsOf(program, Epilogues::kAll),
+              (Calls{"matmul bias_add gelu", "matmul bias_add", "matmul gelu_gradient", "reduce_sum matmul_sum",
+                     "reduce_sum matmul_sum"}));
+  }
+}
+
+TEST(FindJointCalls, AnEpilogueLeavesLoopsWhole) {
+  const std::vector<std::string> calls = KindsOf(NormProgram(DenseLayers(/*gated=*/true)), Epilogues::kAll);
+  for (const std::string& call : calls) EXPECT_EQ(call.find("gelu"), std::string::npos) << call;
+  EXPECT_EQ(std::count(calls.begin(), calls.end(), "matmul bias_add"), 3);
+}
+
+TEST(FindJointCalls, ASumOverMicroBatchesKeepsItsProduct) {
+  const Graph graph = DenseLayers(/*gated=*/false);
+  Plan plan = DataParallelPlan(graph, Mesh::OfDevices(1));
+  plan.micro_batches = 2;
+  const absl::StatusOr<Program> program = Partition(graph, plan);
+  ASSERT_TRUE(program.ok()) << program.status();
+  for (const std::string& call : KindsOf(*program, Epilogues::kAll)) {
+    EXPECT_EQ(call.find("matmul_sum"), std::string::npos) << call;
+  }
 }
 
 }  // namespace

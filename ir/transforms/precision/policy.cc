@@ -88,6 +88,7 @@ class Chooser {
   Chooser(const Graph& graph, DType narrow)
       : graph_(graph),
         narrow_(narrow),
+        users_(Users(graph)),
         kept_(KeptInF32(graph)),
         read_in_16_bits_(ReadIn16Bits(graph)),
         types_(graph.ops.size()),
@@ -143,7 +144,7 @@ class Chooser {
     return !is_trained && changed_.count(parameter.id) == 0 && read_in_16_bits_[parameter.id] != 0;
   }
 
-  // No rounding is added or left out: a value is in 16 bits where all its readers would round it.
+  // A value is in 16 bits where all its readers would round it.
   Types16 Float(const Op& op) const {
     const OpDefinition& definition = DefinitionOf(op);
     const bool rounds = definition.gives_16_bits && kept_[op.id] == 0 && read_in_16_bits_[op.id] != 0;
@@ -152,7 +153,18 @@ class Chooser {
       const size_t i = static_cast<size_t>(input);
       if (i < op.inputs.size()) types.reads[i] = Now(op.inputs[i]);
     }
+    if (IsBesideProduct(op)) types.reads[0] = narrow_;
     return types;
+  }
+
+  // A sum over a gradient that the gradient of a weight is made of, too, for which it is rounded: the gradient of a
+  // bias. Both read the rounded one, so that it is read once.
+  bool IsBesideProduct(const Op& op) const {
+    if (op.kind != OpKind::kReduceSum || op.phase != Phase::kBackward || kept_[op.id] == 0) return false;
+    const auto& readers = users_[op.inputs[0]];
+    return Now(op.inputs[0]) == DType::kF32 && std::any_of(readers.begin(), readers.end(), [&](OpId reader) {
+             return graph_.op(reader).kind == OpKind::kMatmulSum;
+           });
   }
 
   // 16 bits if the op reads a computed value in 16 bits and none in f32. Parameters and constants take the type of the
@@ -187,6 +199,7 @@ class Chooser {
 
   const Graph& graph_;
   const DType narrow_;
+  const IdVector<OpId, std::vector<OpId>> users_;
   const IdVector<OpId, uint8_t> kept_;
   const IdVector<OpId, uint8_t> read_in_16_bits_;
   IdVector<OpId, Types16> types_;

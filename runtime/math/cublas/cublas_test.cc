@@ -1,8 +1,10 @@
 // What is special about cuBLASLt: alignment, many batches, TF32.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "runtime/device/device_vector.h"
@@ -86,6 +88,110 @@ TEST(CublasTest, Tf32IsUsedWhereItIsAskedFor) {
   EXPECT_EQ(first(), kSize);
   SetMatMulPrecision(Precision::kF32);
   EXPECT_EQ(first(), kSize * kLong);
+}
+
+double ShareOf(double x) { return 1 / (1 + std::exp(-1.5957691216057308 * (x + 0.044715 * x * x * x))); }
+
+// Of numbers from -1 to 1 that T has.
+template <typename T>
+std::vector<T> Numbers(int64_t count, int64_t period) {
+  std::vector<T> numbers;
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(T(static_cast<float>(i % period) / 8 - 1));
+  return numbers;
+}
+
+template <typename T>
+void ExpectNear(const std::vector<T>& values, const std::vector<double>& expected) {
+  const double tolerance = sizeof(T) == 4 ? 1e-5 : 0.02;
+  ASSERT_EQ(values.size(), expected.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_NEAR(static_cast<float>(values[i]), expected[i], tolerance * (1 + std::abs(expected[i]))) << "element " << i;
+  }
+}
+
+// Sizes of which the library has epilogues, and others; several products; without a bias, and without what is before.
+template <typename T>
+void CheckGelu(const MatMulShape& shape) {
+  const int64_t rows = shape.batch * shape.m;
+  const std::vector<T> a = Numbers<T>(rows * shape.k, 13), b = Numbers<T>(shape.batch * shape.k * shape.n, 17);
+  const std::vector<T> bias = Numbers<T>(shape.n, 5), at = Numbers<T>(rows * shape.n, 11);
+  std::vector<double> sums, products;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = 0; column < shape.n; ++column) {
+      double sum = 0;
+      for (int64_t k = 0; k < shape.k; ++k) {
+        sum += static_cast<double>(static_cast<float>(a[static_cast<size_t>(row * shape.k + k)])) *
+               static_cast<float>(b[static_cast<size_t>((row / shape.m * shape.k + k) * shape.n + column)]);
+      }
+      products.push_back(sum);
+      sums.push_back(sum + static_cast<float>(bias[static_cast<size_t>(column)]));
+    }
+  }
+  std::vector<double> gelu, gelu_of_product, slope;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    gelu.push_back(sums[i] * ShareOf(sums[i]));
+    gelu_of_product.push_back(products[i] * ShareOf(products[i]));
+    const double x = static_cast<float>(at[i]), share = ShareOf(x);
+    slope.push_back(products[i] * (share + x * share * (1 - share) * 1.5957691216057308 * (1 + 3 * 0.044715 * x * x)));
+  }
+  const DeviceVector<T> on_a(a), on_b(b), on_bias(bias), on_at(at);
+  const DeviceVector<T> before(rows * shape.n), y(rows * shape.n);
+  MatMulGelu(shape, on_a.get(), on_b.get(), on_bias.get(), before.get(), y.get());
+  ExpectNear(before.Values(), sums);
+  ExpectNear(y.Values(), gelu);
+  MatMulGelu(shape, on_a.get(), on_b.get(), on_bias.get(), nullptr, before.get());
+  ExpectNear(before.Values(), gelu);
+  MatMulGelu(shape, on_a.get(), on_b.get(), nullptr, before.get(), y.get());
+  ExpectNear(before.Values(), products);
+  ExpectNear(y.Values(), gelu_of_product);
+  MatMulGeluGradient(shape, on_a.get(), on_b.get(), on_at.get(), y.get());
+  ExpectNear(y.Values(), slope);
+}
+
+TEST(CublasTest, AnEpilogueAppliesGelu) {
+  for (const MatMulShape& shape :
+       {MatMulShape{.m = 5, .n = 24, .k = 3}, MatMulShape{.batch = 2, .m = 3, .n = 8, .k = 4},
+        MatMulShape{.m = 4, .n = 7, .k = 9}, MatMulShape{.m = 2, .n = 8, .k = 0}}) {
+    SCOPED_TRACE(testing::Message() << shape.batch << " x " << shape.m << " x " << shape.n << " x " << shape.k);
+    CheckGelu<float>(shape);
+    CheckGelu<BFloat16>(shape);
+    CheckGelu<Float16>(shape);
+  }
+}
+
+template <typename T>
+void CheckSums(int64_t m, int64_t n, int64_t k) {
+  const std::vector<T> a = Numbers<T>(k * m, 13), b = Numbers<T>(k * n, 17);
+  std::vector<double> c(static_cast<size_t>(m * n)), of_a(static_cast<size_t>(m)), of_b(static_cast<size_t>(n));
+  for (int64_t i = 0; i < k * m * n; ++i) {
+    const int64_t at = i / (m * n), row = i / n % m, column = i % n;
+    c[static_cast<size_t>(row * n + column)] +=
+        static_cast<double>(static_cast<float>(a[static_cast<size_t>(at * m + row)])) *
+        static_cast<float>(b[static_cast<size_t>(at * n + column)]);
+  }
+  for (int64_t i = 0; i < k * m; ++i) of_a[static_cast<size_t>(i % m)] += static_cast<float>(a[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < k * n; ++i) of_b[static_cast<size_t>(i % n)] += static_cast<float>(b[static_cast<size_t>(i)]);
+  const DeviceVector<T> on_a(a), on_b(b);
+  for (const bool sums_a : {false, true}) {
+    for (const bool sums_b : {!sums_a, true}) {
+      const DeviceVector<float> product(m * n), sum_a(m), sum_b(n);
+      MatMulAndSums({.m = m, .n = n, .k = k, .transpose_a = true}, on_a.get(), on_b.get(), product.get(),
+                    sums_a ? sum_a.get() : nullptr, sums_b ? sum_b.get() : nullptr);
+      ExpectNear(product.Values(), c);
+      if (sums_a) ExpectNear(sum_a.Values(), of_a);
+      if (sums_b) ExpectNear(sum_b.Values(), of_b);
+    }
+  }
+}
+
+TEST(CublasTest, AnEpilogueAddsUpAFactor) {
+  using Sizes = std::tuple<int64_t, int64_t, int64_t>;
+  for (const auto& [m, n, k] : {Sizes(8, 16, 64), Sizes(3, 5, 7), Sizes(4, 4, 0), Sizes(1, 2, 300)}) {
+    SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
+    CheckSums<float>(m, n, k);
+    CheckSums<BFloat16>(m, n, k);
+    CheckSums<Float16>(m, n, k);
+  }
 }
 
 TEST(CublasDeathTest, AFailureNamesTheShape) {

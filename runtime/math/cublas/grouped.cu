@@ -57,11 +57,11 @@ constexpr int32_t kNoGroup = INT32_MAX;
 
 // The block's tile of the result. Every warp has kTile / kWarps rows of it.
 template <typename T, bool kTransposeA, bool kTransposeB>
-class Sum {
+class TileSum {
  public:
   using Shared = Tiles<T, kTransposeA, kTransposeB>;
 
-  __device__ Sum() {
+  __device__ TileSum() {
 #pragma unroll
     for (auto& part : parts_) nvcuda::wmma::fill_fragment(part, 0.0f);
   }
@@ -103,7 +103,7 @@ class Sum {
 };
 
 template <bool kTransposeA, bool kTransposeB>
-class Sum<float, kTransposeA, kTransposeB> {
+class TileSum<float, kTransposeA, kTransposeB> {
  public:
   using Shared = Tiles<float, kTransposeA, kTransposeB>;
 
@@ -152,7 +152,7 @@ struct Matrix {
 
 template <typename In, bool kTransposeB>
 __global__ void MultiplyGroups(GroupedShape shape, Buckets buckets, const In* x, const In* weights, Reals y) {
-  using Product = Sum<In, false, kTransposeB>;
+  using Product = TileSum<In, false, kTransposeB>;
   auto& tiles = *reinterpret_cast<typename Product::Shared*>(DynamicShared());
   const int64_t tiles_in_row = (shape.n + kTile - 1) / kTile;
   const int64_t first = static_cast<int64_t>(blockIdx.x) / tiles_in_row * kTile;
@@ -196,7 +196,7 @@ __global__ void MultiplyGroups(GroupedShape shape, Buckets buckets, const In* x,
 
 template <typename In>
 __global__ void SumGroups(GroupedShape shape, Buckets buckets, const In* a, const In* b, float* y) {
-  using Product = Sum<In, true, false>;
+  using Product = TileSum<In, true, false>;
   auto& tiles = *reinterpret_cast<typename Product::Shared*>(DynamicShared());
   const int64_t tiles_in_row = (shape.n + kTile - 1) / kTile;
   const int64_t tiles_in_column = (shape.k + kTile - 1) / kTile;

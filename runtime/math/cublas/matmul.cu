@@ -5,9 +5,15 @@
 // have n rows. Declared row-major instead, a result would get its bias along the wrong dimension: the library adds one
 // value to a row.
 //
-// Where the library has no kernel that also adds the bias, which may happen with bf16 at places or of sizes that are
-// not even, a separate kernel of ours adds it. Where it has no kernel at all, the product is a kernel of
-// ours too. Both are counted, and said once (runtime/error/warning.h).
+// What a product does besides is an epilogue of the library: it adds the bias, applies gelu and keeps what was before
+// it, multiplies by the slope of gelu, or adds up the columns of a factor as it is stored (BGRADA, BGRADB; the bias
+// gradient of DGELU_BGRAD would have the type of the product, 16 bits). Where the library has no kernel with the
+// epilogue, which may happen with bf16 at places or of sizes that are not even, a separate kernel of ours does it.
+// Where it has no kernel at all, the product is a kernel of ours too. All are counted, and said once
+// (runtime/error/warning.h).
+//
+// Outline: Product and Prepare say what the library is asked for, Multiply asks it; MultiplyAll is any product, with
+// its bias; the functions behind it are those of math.h.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -19,6 +25,8 @@
 #include "runtime/device/workspace.h"
 #include "runtime/error/error.h"
 #include "runtime/error/warning.h"
+#include "runtime/kernels/cuda/columns.cuh"
+#include "runtime/kernels/cuda/scratch.cuh"
 #include "runtime/math/cublas/library.cuh"
 #include "runtime/math/math.h"  // IWYU pragma: associated
 #include "runtime/math/prepared_list.h"
@@ -26,24 +34,43 @@
 namespace cleave::runtime {
 namespace {
 
+constexpr int kAux = CUBLASLT_EPILOGUE_GELU_AUX & ~CUBLASLT_EPILOGUE_GELU;
+
+// What a product reads and writes.
+struct Places {
+  const void* a;
+  const void* b;
+  void* c;
+  const void* bias = nullptr;
+  const void* aux = nullptr;
+};
+
 // All that the choice of a kernel depends on.
 struct Product {
   MatMulShape shape;
   cudaDataType_t factors = CUDA_R_32F;
   cudaDataType_t result = CUDA_R_32F;
   Precision precision = Precision::kF32;
-  bool has_bias = false;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   bool adds = false;  // To what the result holds.
   // In bytes, of each matrix of a batch.
   uint32_t alignment_a = 0;
   uint32_t alignment_b = 0;
   uint32_t alignment_c = 0;
   uint32_t alignment_bias = 0;
+  uint32_t alignment_aux = 0;
+
+  // Whether it reads a bias, or writes the sums of a factor.
+  bool has_bias() const {
+    return (epilogue & (CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB)) != 0;
+  }
+  // Whether it writes or reads what is before gelu.
+  bool has_aux() const { return (epilogue & kAux) != 0; }
 
   bool operator==(const Product& other) const {
     const auto fields = [](const Product& p) {
-      return std::tie(p.factors, p.result, p.precision, p.has_bias, p.adds, p.alignment_a, p.alignment_b, p.alignment_c,
-                      p.alignment_bias);
+      return std::tie(p.factors, p.result, p.precision, p.epilogue, p.adds, p.alignment_a, p.alignment_b, p.alignment_c,
+                      p.alignment_bias, p.alignment_aux);
     };
     return shape == other.shape && fields(*this) == fields(other);
   }
@@ -86,8 +113,13 @@ void SetOfOperation(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes
   CheckCublas(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value), product.Text());
 }
 
-// `bias`: as aligned as those of all calls.
-cublasLtMatmulDesc_t DescribeOperation(const Product& product, const void* bias) {
+void SetPlaces(cublasLtMatmulDesc_t operation, const Product& product, const Places& places) {
+  if (product.has_bias()) SetOfOperation(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, places.bias, product);
+  if (product.has_aux()) SetOfOperation(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, places.aux, product);
+}
+
+// `places`: as aligned as those of all calls.
+cublasLtMatmulDesc_t DescribeOperation(const Product& product, const Places& places) {
   const bool tf32 = product.factors == CUDA_R_32F && product.precision == Precision::kTf32;
   cublasLtMatmulDesc_t operation;
   CheckCublas(
@@ -98,8 +130,14 @@ cublasLtMatmulDesc_t DescribeOperation(const Product& product, const void* bias)
   };
   set(CUBLASLT_MATMUL_DESC_TRANSA, product.shape.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, product.shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, product.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
-  if (product.has_bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(product.epilogue));
+  SetPlaces(operation, product, places);
+  if (product.has_aux()) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, product.shape.n);
+    if (product.shape.batch > 1) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, product.shape.m * product.shape.n);
+    }
+  }
   return operation;
 }
 
@@ -147,16 +185,19 @@ void ChooseAlgorithm(PreparedProduct& prepared) {
       cublasLtMatmulAlgoGetHeuristic(TheCublas().handle, prepared.operation, prepared.b, prepared.a, prepared.c,
                                      prepared.c, preference, 1, &best, &found);
   CheckCublas(cublasLtMatmulPreferenceDestroy(preference), product.Text());
-  if (status != CUBLAS_STATUS_NOT_SUPPORTED) CheckCublas(status, "choosing a kernel for " + product.Text());
+  // Of an epilogue for which it has none the library may say either.
+  const bool is_refused = status == CUBLAS_STATUS_NOT_SUPPORTED ||
+                          (status == CUBLAS_STATUS_INVALID_VALUE && product.epilogue != CUBLASLT_EPILOGUE_DEFAULT);
+  if (!is_refused) CheckCublas(status, "choosing a kernel for " + product.Text());
   prepared.is_supported = status == CUBLAS_STATUS_SUCCESS && found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
   prepared.algorithm = best.algo;
 }
 
-PreparedProduct Prepare(const Product& product, const void* bias) {
+PreparedProduct Prepare(const Product& product, const Places& places) {
   const MatMulShape& shape = product.shape;
   PreparedProduct prepared;
   prepared.product = product;
-  prepared.operation = DescribeOperation(product, bias);
+  prepared.operation = DescribeOperation(product, places);
   prepared.a = DescribeMatrices(product, product.factors, shape.transpose_a ? shape.k : shape.m,
                                 shape.transpose_a ? shape.m : shape.k);
   prepared.b = DescribeMatrices(product, product.factors, shape.transpose_b ? shape.n : shape.k,
@@ -167,18 +208,18 @@ PreparedProduct Prepare(const Product& product, const void* bias) {
 }
 
 // Returns false, and does nothing, where the library cannot.
-bool Multiply(const Product& product, const void* a, const void* b, void* c, const void* bias) {
+bool Multiply(const Product& product, const Places& places) {
   thread_local auto& all = *new PreparedList<PreparedProduct>;
   const PreparedProduct& prepared = all.Get([&](const PreparedProduct& known) { return known.product == product; },
-                                            [&] { return Prepare(product, bias); });
+                                            [&] { return Prepare(product, places); });
   if (!prepared.is_supported) return false;
-  if (product.has_bias) SetOfOperation(prepared.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, product);
+  SetPlaces(prepared.operation, product, places);
   const Cublas& cublas = TheCublas();
   const float one = 1.0f;
   const float of_old = product.adds ? 1.0f : 0.0f;
-  const cublasStatus_t status =
-      cublasLtMatmul(cublas.handle, prepared.operation, &one, b, prepared.b, a, prepared.a, &of_old, c, prepared.c, c,
-                     prepared.c, &prepared.algorithm, cublas.workspace, cublas.workspace_bytes, CurrentStream());
+  const cublasStatus_t status = cublasLtMatmul(
+      cublas.handle, prepared.operation, &one, places.b, prepared.b, places.a, prepared.a, &of_old, places.c,
+      prepared.c, places.c, prepared.c, &prepared.algorithm, cublas.workspace, cublas.workspace_bytes, CurrentStream());
   if (status != CUBLAS_STATUS_SUCCESS) CheckCublas(status, product.Text());
   return true;
 }
@@ -211,6 +252,8 @@ __global__ void MultiplyPlainly(bool adds, MatMulShape shape, const In* a, const
   }
 }
 
+constexpr int64_t kMostBatches = 65535;  // Blocks of a grid along its third dimension.
+
 // What the library is asked for.
 template <typename In, typename Out>
 Product ProductOf(bool adds, const MatMulShape& shape, const In* a, const In* b, const Out* c, const Out* bias) {
@@ -222,7 +265,7 @@ Product ProductOf(bool adds, const MatMulShape& shape, const In* a, const In* b,
   product.factors = kTypeOf<In>;
   product.result = kTypeOf<Out>;
   product.precision = MatMulPrecision();
-  product.has_bias = bias != nullptr;
+  product.epilogue = bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   product.adds = adds;
   product.alignment_a = alignment(a, shape.m * shape.k);
   product.alignment_b = alignment(b, shape.k * shape.n);
@@ -244,7 +287,7 @@ bool MultiplyThenAdd(const MatMulShape& shape, const In* a, const In* b, Out* c,
     product = reinterpret_cast<float*>(room.AtLeast(count * static_cast<int64_t>(sizeof(float))));
   }
   const float* const no_bias = nullptr;
-  if (!Multiply(ProductOf(/*adds=*/false, shape, a, b, product, no_bias), a, b, product, no_bias)) return false;
+  if (!Multiply(ProductOf(/*adds=*/false, shape, a, b, product, no_bias), {a, b, product})) return false;
   Launch(AddBias<Out>, ForElements(count), count, shape.n, bias, product, c);
   return true;
 }
@@ -253,7 +296,7 @@ bool MultiplyThenAdd(const MatMulShape& shape, const In* a, const In* b, Out* c,
 template <typename In, typename Out>
 void MultiplyBatches(bool adds, const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
   const Product product = ProductOf(adds, shape, a, b, c, bias);
-  if (Multiply(product, a, b, c, bias)) return;
+  if (Multiply(product, {a, b, c, bias})) return;
   if (bias != nullptr && MultiplyThenAdd(shape, a, b, c, bias)) {
     return FallBack("biases", [&] { return "cuBLASLt does not add the bias of " + product.Text(); });
   }
@@ -267,13 +310,61 @@ void MultiplyAll(bool adds, const MatMulShape& shape, const In* a, const In* b, 
   if (count == 0) return;
   // With nothing to contract, the product is zeros.
   if (shape.k == 0) return Launch(MultiplyPlainly<In, Out>, ForElements(count), adds, shape, a, b, bias, c);
-  constexpr int64_t kMostBatches = 65535;  // Blocks of a grid along its third dimension.
   for (int64_t first = 0; first < shape.batch; first += kMostBatches) {
     MatMulShape part = shape;
     part.batch = std::min(kMostBatches, shape.batch - first);
     MultiplyBatches(adds, part, a + first * shape.m * shape.k, b + first * shape.k * shape.n,
                     c + first * shape.m * shape.n, bias);
   }
+}
+
+// Gelu in its tanh form is x s with s = sigmoid(2 u) and 2 u = kSlope (x + kCube x^3): ir/graph/ops/gelu.cc.
+constexpr float kSlope = 1.5957691216057308f;
+constexpr float kCube = 0.044715f;
+
+__device__ float ShareOf(float x) { return 1.0f / (1.0f + expf(-kSlope * (x + kCube * x * x * x))); }
+
+// `y` may be `before`.
+template <typename T>
+__global__ void ApplyGelu(int64_t count, const T* before, T* y) {
+  for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
+    const float x = static_cast<float>(before[i]);
+    y[i] = static_cast<T>(x * ShareOf(x));
+  }
+}
+
+template <typename T>
+__global__ void MultiplyBySlopeOfGelu(int64_t count, const T* before, T* c) {
+  for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
+    const float x = static_cast<float>(before[i]);
+    const float share = ShareOf(x);
+    const float slope = share + x * share * (1.0f - share) * kSlope * (1.0f + 3.0f * kCube * x * x);
+    c[i] = static_cast<T>(static_cast<float>(c[i]) * slope);
+  }
+}
+
+// Computes the product with the epilogue. Returns false, and does nothing, where the library cannot.
+template <typename T>
+bool MultiplyByGelu(cublasLtEpilogue_t epilogue, const MatMulShape& shape, const Places& places) {
+  const bool is_empty = shape.batch * shape.m * shape.n == 0 || shape.k == 0;
+  Product product = ProductOf(/*adds=*/false, shape, static_cast<const T*>(places.a), static_cast<const T*>(places.b),
+                              static_cast<T*>(places.c), static_cast<const T*>(places.bias));
+  product.epilogue = epilogue;
+  product.alignment_aux = AlignmentOf(places.aux, shape.batch > 1 ? shape.m * shape.n * int64_t{sizeof(T)} : 0);
+  constexpr int64_t kWholeRun = 8, kWholeLoad = 16;  // Elements, and bytes, that the library demands.
+  const bool lies_well = !product.has_aux() || (shape.n % kWholeRun == 0 && product.alignment_aux % kWholeLoad == 0);
+  return !is_empty && shape.batch <= kMostBatches && lies_well && Multiply(product, places);
+}
+
+// sums[column] of a row-major rows x columns matrix.
+template <typename T>
+void SumColumns(int64_t rows, int64_t columns, const T* x, float* sums) {
+  if (columns == 0) return;
+  const ColumnReduction reduction({1, rows, columns});
+  ScratchLayout layout;
+  const int64_t parts = layout.Add<float>(reduction.part_count());
+  const ScratchMemory scratch(layout);
+  reduction.Run<Sum>(ElementOf{x}, 1.0f, scratch.At<float>(parts), sums);
 }
 
 }  // namespace
@@ -291,6 +382,60 @@ void AccumulateMatMul(bool first, const MatMulShape& shape, const In* a, const I
   MultiplyAll(!first, shape, a, b, c, no_bias);
 }
 
+template <typename T>
+void MatMulGelu(const MatMulShape& shape, const T* a, const T* b, const typename TypeOfOthers<T>::Type* bias,
+                typename TypeOfOthers<T>::Type* before, T* y) {
+  const cublasLtEpilogue_t with_bias =
+      before != nullptr ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
+  const cublasLtEpilogue_t without = before != nullptr ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
+  CountFlops(FlopsOf(shape));
+  if (MultiplyByGelu<T>(bias != nullptr ? with_bias : without, shape, {a, b, y, bias, before})) return;
+  const int64_t count = shape.batch * shape.m * shape.n;
+  if (count == 0) return;
+  FallBack("activations", [&] {
+    return "cuBLASLt does not compute gelu of " + ProductOf(/*adds=*/false, shape, a, b, y, bias).Text();
+  });
+  if (before == nullptr) before = y;
+  MultiplyAll(/*adds=*/false, shape, a, b, before, bias);
+  Launch(ApplyGelu<T>, ForElements(count), count, before, y);
+}
+
+template <typename T>
+void MatMulGeluGradient(const MatMulShape& shape, const T* a, const T* b, const T* before, T* c) {
+  const T* const no_bias = nullptr;
+  CountFlops(FlopsOf(shape));
+  if (MultiplyByGelu<T>(CUBLASLT_EPILOGUE_DGELU, shape, {a, b, c, nullptr, before})) return;
+  const int64_t count = shape.batch * shape.m * shape.n;
+  if (count == 0) return;
+  FallBack("activations", [&] {
+    return "cuBLASLt does not apply the slope of gelu to " + ProductOf(/*adds=*/false, shape, a, b, c, no_bias).Text();
+  });
+  MultiplyAll(/*adds=*/false, shape, a, b, c, no_bias);
+  Launch(MultiplyBySlopeOfGelu<T>, ForElements(count), count, before, c);
+}
+
+// The library adds up one of the factors. Its first one is b.
+template <typename T>
+void MatMulAndSums(const MatMulShape& shape, const T* a, const T* b, float* c, float* sums_a, float* sums_b) {
+  const float* const no_bias = nullptr;
+  CountFlops(FlopsOf(shape));
+  Product product = ProductOf(/*adds=*/false, shape, a, b, c, no_bias);
+  product.epilogue = sums_a != nullptr ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA;
+  float*& sums = sums_a != nullptr ? sums_a : sums_b;
+  product.alignment_bias = AlignmentOf(sums);
+  const bool is_empty = shape.m == 0 || shape.n == 0 || shape.k == 0;
+  if (!is_empty && Multiply(product, {a, b, c, sums})) {
+    sums = nullptr;
+  } else {
+    MultiplyAll(/*adds=*/false, shape, a, b, c, no_bias);
+    if (!is_empty) {
+      FallBack("bias_gradients", [&] { return "cuBLASLt does not add up a factor of " + product.Text(); });
+    }
+  }
+  if (sums_a != nullptr) SumColumns(shape.k, shape.m, a, sums_a);
+  if (sums_b != nullptr) SumColumns(shape.k, shape.n, b, sums_b);
+}
+
 #define CLEAVE_PRODUCTS(In, Out) template void MatMul(const MatMulShape&, const In*, const In*, Out*, const Out*);
 CLEAVE_PRODUCTS(float, float)
 CLEAVE_PRODUCTS(BFloat16, float)
@@ -298,6 +443,14 @@ CLEAVE_PRODUCTS(BFloat16, BFloat16)
 CLEAVE_PRODUCTS(Float16, float)
 CLEAVE_PRODUCTS(Float16, Float16)
 #undef CLEAVE_PRODUCTS
+#define CLEAVE_EPILOGUES(T)                                                               \
+  template void MatMulGelu(const MatMulShape&, const T*, const T*, const T*, T*, T*);     \
+  template void MatMulGeluGradient(const MatMulShape&, const T*, const T*, const T*, T*); \
+  template void MatMulAndSums(const MatMulShape&, const T*, const T*, float*, float*, float*);
+CLEAVE_EPILOGUES(float)
+CLEAVE_EPILOGUES(BFloat16)
+CLEAVE_EPILOGUES(Float16)
+#undef CLEAVE_EPILOGUES
 template void AccumulateMatMul(bool, const MatMulShape&, const float*, const float*, float*);
 template void AccumulateMatMul(bool, const MatMulShape&, const BFloat16*, const BFloat16*, float*);
 template void AccumulateMatMul(bool, const MatMulShape&, const Float16*, const Float16*, float*);

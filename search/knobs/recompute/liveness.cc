@@ -165,10 +165,7 @@ class Builder {
 
   // ForwardStage::least, as a share of ForwardStage::seconds.
   double LeastShare(const ir::FusedStage& stage) const {
-    if (std::holds_alternative<ir::MatMulWithBias>(stage.action) ||
-        std::holds_alternative<ir::JointCall>(stage.action)) {
-      return 1;
-    }
+    if (std::holds_alternative<ir::JointCall>(stage.action)) return 1;
     if (const auto* single = std::get_if<ir::SingleStep>(&stage.action)) {
       return ir::ComputeOf(StepAt(single->step)) != nullptr ? 1 : 0;
     }
