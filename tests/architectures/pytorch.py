@@ -501,6 +501,34 @@ def gla(p, batch, seq, vocab, width, heads, rank, hidden, depth, chunk):
     return F.cross_entropy(bare(p, "logits", rms_norm(p, "norm", x), vocab).flatten(0, 1), following.flatten())
 
 
+def deltanet(p, batch, seq, vocab, width, heads, kernel, hidden, depth, chunk):
+    tokens, following = text(batch, seq, vocab)
+    x, head = p("x.weight", vocab, width)[tokens], width // heads
+    for i in range(depth):
+        name, norm = f"attn.{i}", rms_norm(p, f"norm1.{i}", x)
+        parts = []
+        for part in ("query", "key", "value"):
+            places = F.pad(bare(p, f"{name}.{part}.up", norm, width).transpose(1, 2), (kernel - 1, 0))
+            conv = F.conv1d(places, p(f"{name}.{part}.conv.weight", width, kernel)[:, None], groups=width)
+            parts.append(F.silu(conv.transpose(1, 2)).reshape(batch, seq, heads, head))
+        unit = lambda y: y * torch.rsqrt(y.square().sum(3, keepdim=True) + 1e-12)
+        query, key, value = unit(parts[0]) / math.sqrt(head), unit(parts[1]), parts[2]
+        strength = torch.sigmoid(bare(p, name + ".strength", norm, heads))
+        keep = torch.exp(-torch.exp(p(name + ".log_rate", heads)) * F.softplus(dense(p, name + ".step", norm, heads)))
+        state, mixed = torch.zeros(batch, heads, head, head), []
+        for t in range(seq):
+            state = keep[:, t, :, None, None] * state
+            found = (key[:, t, :, None] @ state)[:, :, 0]
+            state = state + key[:, t, :, :, None] * (strength[:, t, :, None] * (value[:, t] - found))[:, :, None]
+            mixed.append((query[:, t, :, None] @ state)[:, :, 0])
+        normed = rms_norm(p, name + ".norm", torch.stack(mixed, 1)).flatten(2)
+        x = x + bare(p, name + ".out", normed * F.silu(bare(p, name + ".gate", norm, width)), width)
+        norm, name = rms_norm(p, f"norm2.{i}", x), f"ffn.{i}"
+        wide = F.silu(bare(p, name + ".gate", norm, hidden)) * bare(p, name + ".up", norm, hidden)
+        x = x + bare(p, name + ".down", wide, width)
+    return F.cross_entropy(bare(p, "logits", rms_norm(p, "norm", x), vocab).flatten(0, 1), following.flatten())
+
+
 def graphs(batch, nodes, edges, features):
     """Features, neighbours and labels of graphs; neighbours as a matrix of how many edges lead to each node from each."""
     edge, count = whole((batch, 2, edges), nodes), torch.zeros(batch, nodes, nodes)
@@ -643,6 +671,7 @@ for cell in ("lstm", "gru"):
 train(lora, 0.5, trained=is_change, batch=2, seq=6, vocab=11, width=8, heads=2, depth=2, rank=2)
 train(mamba, 0.3, clip=1.0, batch=2, seq=7, vocab=11, width=6, inner=8, states=3, rank=2, kernel=3, depth=2)
 train(gla, 0.3, clip=1.0, batch=2, seq=7, vocab=11, width=8, heads=2, rank=3, hidden=12, depth=2, chunk=3)
+train(deltanet, 0.3, clip=1.0, batch=2, seq=14, vocab=11, width=8, heads=2, kernel=3, hidden=12, depth=2, chunk=4)
 train(gcn, 0.2, folder="examples/graphs", batch=3, nodes=5, edges=9, features=4, width=6, classes=5, depth=2)
 train(gat, 0.2, folder="examples/graphs", batch=3, nodes=5, edges=9, features=4, heads=2, head=3, classes=5, depth=2)
 for model, sizes in (
