@@ -190,8 +190,7 @@ void Measure(int64_t batch, int64_t heads, int64_t rows, int64_t head, int repet
           static_cast<long long>(batch), static_cast<long long>(heads), static_cast<long long>(rows),
           static_cast<long long>(head), causal ? " causal" : "", way.name, LargestError(out.Values(), expected.out),
           LargestError(dq.Values(), expected.dq), LargestError(dk.Values(), expected.dk),
-          LargestError(dv.Values(), expected.dv), forward, backward, FlopsOf(shape),
-          kGradientOverForward * FlopsOf(shape));
+          LargestError(dv.Values(), expected.dv), forward, backward, FlopsOf(shape), GradientFlopsOf(shape));
       std::fflush(stdout);
     }
   }

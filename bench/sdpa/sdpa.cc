@@ -72,6 +72,7 @@ struct Case {
   bool is_packed;  // q, k and v in one tensor [batch, rows, heads, 3, head].
   int64_t batch, heads, key_heads, rows, columns, head;
   int64_t first_row = 0;
+  int64_t value_head = -1;  // As many; REQUIRES: not packed.
 
   AttentionShape Shape() const {
     AttentionShape shape;
@@ -81,14 +82,15 @@ struct Case {
     shape.rows = rows;
     shape.columns = columns;
     shape.head = head;
+    shape.value_head = value_head;
     shape.scale = 0.125f;
     shape.causal = causal;
     shape.first_row = first_row;
     shape.q = is_packed ? AttentionStrides{rows * heads * 3 * head, 3 * head, heads * 3 * head}
                         : RowsFirst(rows, heads, head);
     shape.k = is_packed ? shape.q : RowsFirst(columns, key_heads, head);
-    shape.v = shape.k;
-    shape.out = RowsFirst(rows, heads, head);
+    shape.v = is_packed ? shape.q : RowsFirst(columns, key_heads, shape.ValueHead());
+    shape.out = RowsFirst(rows, heads, shape.ValueHead());
     shape.dout = shape.out;
     shape.dq = shape.q;
     shape.dk = shape.k;
@@ -117,6 +119,9 @@ constexpr Case kCases[] = {
     {SdpaType::kBf16, true, false, 2, 8, 4, 256, 1024, 192, 100},
     {SdpaType::kBf16, true, false, 2, 8, 4, 256, 1024, 160, 768},
     {SdpaType::kF16, true, false, 2, 8, 8, 1024, 1024, 136},
+    {SdpaType::kBf16, true, false, 1, 16, 16, 4096, 4096, 192, 0, 128},
+    {SdpaType::kBf16, true, false, 2, 8, 4, 256, 1024, 192, 100, 128},
+    {SdpaType::kBf16, true, false, 2, 8, 8, 1024, 1024, 64, 0, 128},
 };
 
 void PrintTable() {
@@ -134,9 +139,11 @@ void PrintTable() {
   }
   std::printf("\n|%s\n", "---|---|---|---|---|---|---|---|---|---|");
   for (const Case& each : kCases) {
-    std::printf("| %" PRId64 " | %" PRId64 " (%" PRId64 ") | %" PRId64 " x %" PRId64 " | %" PRId64 " | %s%s | %s |",
-                each.batch, each.heads, each.key_heads, each.rows, each.columns, each.head,
-                each.is_packed ? "packed" : "", each.causal ? (each.is_packed ? ", causal" : "causal") : "",
+    const std::string head =
+        std::to_string(each.head) + (each.value_head < 0 ? "" : ", " + std::to_string(each.value_head));
+    std::printf("| %" PRId64 " | %" PRId64 " (%" PRId64 ") | %" PRId64 " x %" PRId64 " | %s | %s%s | %s |", each.batch,
+                each.heads, each.key_heads, each.rows, each.columns, head.c_str(), each.is_packed ? "packed" : "",
+                each.causal ? (each.is_packed ? ", causal" : "causal") : "",
                 each.type == SdpaType::kBf16 ? "bf16" : "f16");
     for (size_t i = 0; i < devices.size(); ++i) {
       const auto bytes = [&](SdpaPart part) {

@@ -56,9 +56,8 @@ struct StridedTensor {
 };
 constexpr size_t kQ = 0, kK = 1, kV = 2, kOut = 3;
 
-// What both directions read.
+// What both directions read. Where the forward pass needs no values the keys are given for them.
 std::vector<StridedTensor> InputsOf(const ir::AttentionInputs& inputs) {
-  // Where values are not needed the keys are given for them.
   return {{"q", inputs.q, kQ}, {"k", inputs.k, kK}, {"v", inputs.v.value_or(inputs.k), inputs.v.has_value() ? kV : kK}};
 }
 
@@ -115,8 +114,9 @@ cpp::Expr ZigzagOf(Emission& emission, int64_t pairs, const Operand& q) {
   return cpp::Fields(std::move(fields));
 }
 
-// An AttentionShape (runtime/kernels), without the fields that keep their default. `step`: one of the ops.
-cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& inputs,
+// An AttentionShape (runtime/kernels), without the fields that keep their default. `step`: one of the ops;
+// `like_values`: a tensor with heads of values.
+cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& inputs, ir::ValueId like_values,
                   std::optional<ir::ValueId> bias_gradient, const std::vector<StridedTensor>& tensors) {
   Sizes& sizes = emission.sizes;
   const ir::Attributes& attributes = ir::ComputeOf(emission.step(step))->attributes;
@@ -127,6 +127,9 @@ cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& input
       {"batch", sizes.CountOf(inputs.q, 0, q.rank - 3).Value()}, {"heads", sizes.Size(inputs.q, q.heads).Value()},
       {"key_heads", sizes.Size(inputs.k, k.heads).Value()},      {"rows", sizes.Size(inputs.q, q.rows).Value()},
       {"columns", sizes.Size(inputs.k, k.rows).Value()},         {"head", sizes.Size(inputs.q, q.rank - 1).Value()}};
+  if (const int64_t of_values = emission.value(like_values).type.shape.back();
+      of_values != emission.value(inputs.q).type.shape.back())
+    fields.push_back({"value_head", of_values});
   if (const double scale = attributes.Get(ir::attribute::kFactor); scale != 1)
     fields.push_back({"scale", cpp::Float(scale)});
   if (const double cap = attributes.Get(ir::attribute::kCap); cap != 0) fields.push_back({"cap", cpp::Float(cap)});
@@ -166,7 +169,8 @@ void EmitAttention(Emission& emission, const ir::AttentionForward& attention, cp
   for (const std::optional<ir::ValueId>& result : {attention.output, attention.logsumexp}) {
     arguments.push_back(PlaceOfResult(emission, result));
   }
-  arguments.insert(arguments.begin(), ShapeOf(emission, attention.steps[0], inputs, std::nullopt, tensors));
+  arguments.insert(arguments.begin(),
+                   ShapeOf(emission, attention.steps[0], inputs, inputs.v.value_or(inputs.k), std::nullopt, tensors));
   Announce(emission, attention.steps, "", code);
   Watch(emission, attention.steps.back(), attention.output.has_value() ? *attention.output : *attention.logsumexp,
         code);
@@ -184,6 +188,8 @@ void EmitAttentionGradient(Emission& emission, const ir::AttentionBackward& atte
   AddTensor("out", attention.output.value_or(attention.output_gradient), kOut, tensors);
   std::vector<cpp::Expr> arguments;
   for (const StridedTensor& tensor : tensors) arguments.push_back(PlaceOf(emission, tensor.value));
+  // The gradient by the values alone does not read them.
+  if (!inputs.v.has_value()) arguments[kV] = cpp::Name("nullptr");
   arguments.push_back(emission.names[attention.logsumexp]);
   arguments.push_back(PlaceOf(emission, attention.output_gradient));
   AddTensor("dout", attention.output_gradient, kOut, tensors);
@@ -192,7 +198,8 @@ void EmitAttentionGradient(Emission& emission, const ir::AttentionBackward& atte
   AddTensor("dv", attention.v_gradient, kV, tensors);
   for (const std::optional<ir::ValueId>& gradient : {attention.q_gradient, attention.k_gradient, attention.v_gradient})
     arguments.push_back(PlaceOfResult(emission, gradient));
-  arguments.insert(arguments.begin(), ShapeOf(emission, attention.steps[0], inputs, attention.bias_gradient, tensors));
+  arguments.insert(arguments.begin(), ShapeOf(emission, attention.steps[0], inputs, attention.output_gradient,
+                                              attention.bias_gradient, tensors));
   Announce(emission, attention.steps, "", code);
   Watch(emission, attention.steps.back(), *result, code);
   code.Do(cpp::Call("AttentionGradient", std::move(arguments)));

@@ -6,9 +6,10 @@
 //   Attention(shape, query, key, value, mixed, logsumexp);
 //   AttentionGradient(shape, query, key, value, mixed, logsumexp, dmixed, dquery, dkey, dvalue);
 //
-// q and out are [batch, heads, rows, head], k and v [batch, key_heads, columns, head]: that is which elements there
-// are. Where each of them lies, the strides of the tensor say, so parts of a larger tensor are read and written there.
-// The elements of a row lie one behind another. Query head h sees key head h / (heads / key_heads).
+// q is [batch, heads, rows, head] and k [batch, key_heads, columns, head]; out and v are the same with value_head for
+// head: that is which elements there are. Where each of them lies, the strides of the tensor say, so parts of a larger
+// tensor are read and written there. The elements of a row lie one behind another. Query head h sees key head h /
+// (heads / key_heads).
 //
 // T is float, BFloat16 or Float16; scores, exponentials and sums are float either way, and what is stored is rounded
 // once. Sizes may be 0; results overlap no inputs and not each other. The order of summation depends on the sizes, and
@@ -75,10 +76,11 @@ struct AttentionBias {
 struct AttentionShape {
   int64_t batch = 1;
   int64_t heads = 1;
-  int64_t key_heads = 1;  // REQUIRES: divides `heads`.
-  int64_t rows = 0;       // Queries.
-  int64_t columns = 0;    // Keys.
-  int64_t head = 0;       // REQUIRES on a GPU: at most kLargestHead.
+  int64_t key_heads = 1;    // REQUIRES: divides `heads`.
+  int64_t rows = 0;         // Queries.
+  int64_t columns = 0;      // Keys.
+  int64_t head = 0;         // Elements of a query and of a key. REQUIRES on a GPU: at most kLargestHead.
+  int64_t value_head = -1;  // Of a value and of a result; -1: as many. REQUIRES: the same.
   float scale = 1.0f;
   float cap = 0.0f;  // Scores are cap * tanh(s / cap) instead of s = scale q k^T; with 0 they are s.
   // Query i sees the keys j that all of these let it see; 0 and null let it see all. One that sees none has a result of
@@ -102,17 +104,25 @@ struct AttentionShape {
   AttentionStrides dq;
   AttentionStrides dk;
   AttentionStrides dv;
+
+  CLEAVE_PORTABLE int64_t ValueHead() const { return value_head < 0 ? head : value_head; }
 };
 
-// Of the two products of the forward pass; half of them where queries see the keys up to their own, and with a window
-// only those. What ranges hide is counted.
-inline double FlopsOf(const AttentionShape& shape) {
+// Of a product over the elements of all scores' queries and keys, for each of these elements; half of it where queries
+// see the keys up to their own, and with a window only what they see. What ranges hide is counted.
+inline double FlopsByElement(const AttentionShape& shape) {
   const double columns = static_cast<double>(shape.columns);
   double seen = shape.causal ? columns / 2.0 : columns;
   if (shape.window > 0 && static_cast<double>(shape.window) < seen) seen = static_cast<double>(shape.window);
-  return 4.0 * static_cast<double>(shape.batch * shape.heads * shape.rows) * seen * static_cast<double>(shape.head);
+  return 2.0 * static_cast<double>(shape.batch * shape.heads * shape.rows) * seen;
 }
-constexpr double kGradientOverForward = 2.5;  // It has five products, with that of the scores, which it makes again.
+// Of the two products of the forward pass, and of the five of the gradients, which make the scores again.
+inline double FlopsOf(const AttentionShape& shape) {
+  return FlopsByElement(shape) * static_cast<double>(shape.head + shape.ValueHead());
+}
+inline double GradientFlopsOf(const AttentionShape& shape) {
+  return FlopsByElement(shape) * static_cast<double>(3 * shape.head + 2 * shape.ValueHead());
+}
 
 constexpr int64_t kLargestHead = 256;
 
@@ -124,7 +134,8 @@ void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, 
 
 // The gradients by q, k and v from that by the result (dout), with what the forward pass has stored. The columns may be
 // some of those that the forward pass had, whose logsumexp and out are over all: then dq is that part of the sum, and
-// so is the gradient of the bias. Each of dq, dk and dv may be null, then it is not computed. On a GPU it takes 4 bytes
+// so is the gradient of the bias. Each of dq, dk and dv may be null, then it is not computed; for dv alone v is not
+// read and may be null. On a GPU it takes 4 bytes
 // of workspace per query, or what cuDNN takes (runtime/math/cudnn/sdpa.h), and a gradient of the bias for each sample;
 // on a CPU it keeps that of AttentionBlocks (runtime/kernels/cpu/attention_blocks.h) for each thread.
 template <typename T>

@@ -42,6 +42,15 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Attention_,
                                          std::tuple(70, 33, 64), std::tuple(33, 130, 40), std::tuple(40, 70, 128),
                                          std::tuple(70, 9, 200)));
 
+TEST(Attention, HeadsOfValuesHaveTheirOwnSize) {
+  const AttentionShape shape = {.heads = 4, .key_heads = 2, .rows = 9, .columns = 35, .scale = 0.4f, .causal = true};
+  AttentionShape narrow = shape, wide = shape;
+  std::tie(narrow.head, narrow.value_head) = std::pair(24, 16);
+  std::tie(wide.head, wide.value_head) = std::pair(5, 40);
+  CheckAll(narrow, Lying::kHeadsInside);
+  CheckAll(wide, Lying::kApart);
+}
+
 TEST(Attention, HeadsSeeTheirKeyHeadWhereverTheyLie) {
   for (const Lying lying : kLyings) {
     for (const int64_t key_heads : {1, 2, 4}) {

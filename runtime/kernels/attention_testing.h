@@ -168,7 +168,9 @@ struct AttentionValues {
   static AttentionValues RandomOf(const AttentionShape& shape) {
     const int64_t queries = shape.batch * shape.heads * shape.rows * shape.head;
     const int64_t keys = shape.batch * shape.key_heads * shape.columns * shape.head;
-    return {Random<T>(queries, 1), Random<T>(keys, 2), Random<T>(keys, 3), Random<T>(queries, 4),
+    const int64_t results = shape.batch * shape.heads * shape.rows * shape.ValueHead();
+    const int64_t of_values = shape.batch * shape.key_heads * shape.columns * shape.ValueHead();
+    return {Random<T>(queries, 1), Random<T>(keys, 2), Random<T>(of_values, 3), Random<T>(results, 4),
             Random<float>(shape.heads * shape.bias.distances, 5)};
   }
 };
@@ -186,7 +188,7 @@ struct AttentionReference {
         v_(Wide(values.v)),
         dout_(Wide(values.dout)),
         bias_(Wide(values.bias)) {
-    out.resize(q_.size());
+    out.resize(dout_.size());
     dq.resize(q_.size());
     dk.resize(k_.size());
     dv.resize(v_.size());
@@ -221,9 +223,12 @@ struct AttentionReference {
 
   void AddRow(int64_t batch, int64_t head, int64_t row) {
     const int64_t key_head = head / (shape_.heads / shape_.key_heads);
-    const size_t query = static_cast<size_t>(((batch * shape_.heads + head) * shape_.rows + row) * shape_.head);
-    const size_t keys = static_cast<size_t>((batch * shape_.key_heads + key_head) * shape_.columns * shape_.head);
-    const size_t size = static_cast<size_t>(shape_.head);
+    const auto at = [](int64_t number, int64_t elements) { return static_cast<size_t>(number * elements); };
+    const int64_t row_number = (batch * shape_.heads + head) * shape_.rows + row;
+    const int64_t first_key = (batch * shape_.key_heads + key_head) * shape_.columns;
+    const size_t query = at(row_number, shape_.head), result = at(row_number, shape_.ValueHead());
+    const size_t keys = at(first_key, shape_.head), values = at(first_key, shape_.ValueHead());
+    const size_t size = static_cast<size_t>(shape_.head), value_size = static_cast<size_t>(shape_.ValueHead());
     const size_t columns = static_cast<size_t>(shape_.columns);
     std::vector<double> weights(columns), gradients(columns), slopes(columns, 1.0);
     double sum = 0;
@@ -247,11 +252,11 @@ struct AttentionReference {
     for (size_t j = 0; j < columns; ++j) {
       weights[j] /= sum;
       const double kept = Kept(batch, head, row, static_cast<int64_t>(j));
-      for (size_t d = 0; d < size; ++d) {
-        const size_t key = keys + j * size + d;
-        out[query + d] += kept * weights[j] * v_[key];
-        dv[key] += kept * weights[j] * dout_[query + d];
-        gradients[j] += kept * dout_[query + d] * v_[key];
+      for (size_t d = 0; d < value_size; ++d) {
+        const size_t value = values + j * value_size + d;
+        out[result + d] += kept * weights[j] * v_[value];
+        dv[value] += kept * weights[j] * dout_[result + d];
+        gradients[j] += kept * dout_[result + d] * v_[value];
       }
       delta += weights[j] * gradients[j];
     }
@@ -290,12 +295,12 @@ class AttentionTensors {
       : shape_(sizes),
         q_place_(Place::Of(lying, sizes.batch, sizes.heads, sizes.rows, sizes.head, 0)),
         k_place_(Place::Of(lying, sizes.batch, sizes.key_heads, sizes.columns, sizes.head, 1)),
-        v_place_(Place::Of(lying, sizes.batch, sizes.key_heads, sizes.columns, sizes.head, 2)),
-        out_place_(Place::Of(lying, sizes.batch, sizes.heads, sizes.rows, sizes.head, 1)),
+        v_place_(Place::Of(lying, sizes.batch, sizes.key_heads, sizes.columns, sizes.ValueHead(), 2)),
+        out_place_(Place::Of(lying, sizes.batch, sizes.heads, sizes.rows, sizes.ValueHead(), 1)),
         dq_place_(Place::Of(Other(lying), sizes.batch, sizes.heads, sizes.rows, sizes.head, 2)),
         dk_place_(Place::Of(Other(lying), sizes.batch, sizes.key_heads, sizes.columns, sizes.head, 0)),
-        dv_place_(Place::Of(Other(lying), sizes.batch, sizes.key_heads, sizes.columns, sizes.head, 1)),
-        dout_place_(Place::Of(Other(lying), sizes.batch, sizes.heads, sizes.rows, sizes.head, 0)),
+        dv_place_(Place::Of(Other(lying), sizes.batch, sizes.key_heads, sizes.columns, sizes.ValueHead(), 1)),
+        dout_place_(Place::Of(Other(lying), sizes.batch, sizes.heads, sizes.rows, sizes.ValueHead(), 0)),
         q_(q_place_.Lay(values.q, T(NAN))),
         k_(k_place_.Lay(values.k, T(NAN))),
         v_(v_place_.Lay(values.v, T(NAN))),
@@ -394,10 +399,10 @@ class AttentionTensors {
 
 inline testing::Message Description(const AttentionShape& shape, Lying lying) {
   return testing::Message() << shape.batch << " x " << shape.heads << "/" << shape.key_heads << " x " << shape.rows
-                            << " x " << shape.columns << " x " << shape.head << (shape.causal ? " causal from " : " ")
-                            << shape.first_row << ", window " << shape.window << ", cap " << shape.cap << ", distances "
-                            << shape.bias.distances << ", rate " << shape.dropout.rate << ", lying "
-                            << static_cast<int>(lying);
+                            << " x " << shape.columns << " x " << shape.head << "/" << shape.ValueHead()
+                            << (shape.causal ? " causal from " : " ") << shape.first_row << ", window " << shape.window
+                            << ", cap " << shape.cap << ", distances " << shape.bias.distances << ", rate "
+                            << shape.dropout.rate << ", lying " << static_cast<int>(lying);
 }
 
 // Scores are float whatever T is.
@@ -441,17 +446,21 @@ void CheckParts(const AttentionShape& shape, Lying lying, const std::vector<int6
   const AttentionReference reference(shape, values);
   AttentionTensors<T> tensors(shape, lying, values);
   tensors.Forward();
-  const Place keys = Place::Of(Lying::kHeadsOutside, shape.batch, shape.key_heads, shape.columns, shape.head, 0);
+  const auto of_keys = [&](int64_t head) {
+    return Place::Of(Lying::kHeadsOutside, shape.batch, shape.key_heads, shape.columns, head, 0);
+  };
   std::vector<double> dq(values.q.size()), dbias(values.bias.size());
   int64_t first = 0;
   for (const int64_t end : ends) {
-    const Place part = keys.Rows(first, end - first);
+    const auto part = [&](int64_t head) { return of_keys(head).Rows(first, end - first); };
     const auto gradients = tensors.GradientsOf(first, end - first, {true, true, true});
     const std::vector<double> of_queries = Wide(gradients.dq);
     for (size_t i = 0; i < dq.size(); ++i) dq[i] += of_queries[i];
     for (size_t i = 0; i < dbias.size(); ++i) dbias[i] += static_cast<double>(gradients.dbias[i]);
-    EXPECT_LE(RelativeError(Wide(gradients.dk), part.Take(reference.dk)), tolerance) << "keys up to " << end;
-    EXPECT_LE(RelativeError(Wide(gradients.dv), part.Take(reference.dv)), tolerance) << "keys up to " << end;
+    EXPECT_LE(RelativeError(Wide(gradients.dk), part(shape.head).Take(reference.dk)), tolerance)
+        << "keys up to " << end;
+    EXPECT_LE(RelativeError(Wide(gradients.dv), part(shape.ValueHead()).Take(reference.dv)), tolerance)
+        << "keys up to " << end;
     first = end;
   }
   EXPECT_EQ(first, shape.columns);

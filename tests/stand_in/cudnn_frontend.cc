@@ -99,7 +99,7 @@ struct Graph::Operands {
   }
 
   void Forward() const {
-    const auto size = static_cast<size_t>(graph.q_->dim[3]);
+    const auto size = static_cast<size_t>(graph.q_->dim[3]), value_size = static_cast<size_t>(graph.v_->dim[3]);
     const int64_t group = graph.q_->dim[1] / graph.k_->dim[1];
     for (int64_t batch = 0; batch < graph.q_->dim[0]; ++batch) {
       for (int64_t head = 0; head < graph.q_->dim[1]; ++head) {
@@ -114,11 +114,11 @@ struct Graph::Operands {
             largest = std::max(largest, scores[j]);
           }
           float sum = 0;
-          std::vector<float> result(size);
+          std::vector<float> result(value_size);
           for (size_t j = keys.first; j < keys.end; ++j) {
             const float weight = std::exp(scores[j] - largest);
             sum += weight;
-            AddScaled(weight, v.data() + j * size, size, result.data());
+            AddScaled(weight, v.data() + j * value_size, value_size, result.data());
           }
           for (float& value : result) value /= sum;
           Of(graph.out_).StoreRow(batch, head, row, result.data());
@@ -131,30 +131,30 @@ struct Graph::Operands {
   }
 
   void Backward() const {
-    const auto size = static_cast<size_t>(graph.q_->dim[3]);
+    const auto size = static_cast<size_t>(graph.q_->dim[3]), value_size = static_cast<size_t>(graph.v_->dim[3]);
     const int64_t group = graph.q_->dim[1] / graph.k_->dim[1];
     const int64_t columns = graph.k_->dim[2];
     for (int64_t batch = 0; batch < graph.q_->dim[0]; ++batch) {
       for (int64_t key_head = 0; key_head < graph.k_->dim[1]; ++key_head) {
         const std::vector<float> k = Head(graph.k_, batch, key_head), v = Head(graph.v_, batch, key_head);
-        std::vector<float> dk(static_cast<size_t>(columns) * size), dv(dk.size());
+        std::vector<float> dk(static_cast<size_t>(columns) * size), dv(static_cast<size_t>(columns) * value_size);
         for (int64_t head = key_head * group; head < (key_head + 1) * group; ++head) {
           for (int64_t row = 0; row < graph.q_->dim[2]; ++row) {
             const std::vector<float> q = Of(graph.q_).Row(batch, head, row);
             const std::vector<float> out = Of(graph.out_).Row(batch, head, row);
             const std::vector<float> dout = Of(graph.dout_).Row(batch, head, row);
             const float logsumexp = Of(graph.stats_).Row(batch, head, row)[0];
-            const float delta = Dot(out.data(), dout.data(), size);
+            const float delta = Dot(out.data(), dout.data(), value_size);
             std::vector<float> dq(size);
             const Keys keys = KeysSeenBy(row);
             for (size_t j = keys.first; j < keys.end; ++j) {
               const float* const key = k.data() + j * size;
               const float weight = std::exp(graph.scale_ * Dot(q.data(), key, size) - logsumexp);
-              const float weighed = Dot(dout.data(), v.data() + j * size, size);
+              const float weighed = Dot(dout.data(), v.data() + j * value_size, value_size);
               const float gradient = weight * (weighed - delta) * graph.scale_;
               AddScaled(gradient, key, size, dq.data());
               AddScaled(gradient, q.data(), size, dk.data() + j * size);
-              AddScaled(weight, dout.data(), size, dv.data() + j * size);
+              AddScaled(weight, dout.data(), value_size, dv.data() + j * value_size);
             }
             Of(graph.dq_).StoreRow(batch, head, row, dq.data());
           }
@@ -214,7 +214,7 @@ int64_t Graph::WorkspaceBytes() const {
   const int64_t heads = q_->dim[0] * q_->dim[1], rows = q_->dim[2], columns = k_->dim[2];
   const bool has_groups = q_->dim[1] != k_->dim[1];
   return 2 * heads * RoundedUp(rows, 64) * RoundedUp(columns, 128) + 4 * heads * rows + 256 +
-         (has_groups ? 4 * heads * columns * q_->dim[3] : 0);
+         (has_groups ? 2 * heads * columns * (q_->dim[3] + v_->dim[3]) : 0);
 }
 
 error_t Graph::build(cudnnHandle_t handle, const std::vector<HeurMode_t>& modes) {
@@ -224,8 +224,9 @@ error_t Graph::build(cudnnHandle_t handle, const std::vector<HeurMode_t>& modes)
   if (stand_in::RefusesAtRandom(static_cast<uint64_t>((q_->dim[0] * 1009 + q_->dim[1]) * 1009 + q_->dim[2]) * 2 +
                                 (IsGradient() ? 1 : 0)))
     return error_t("no engine supports the graph");
-  const int64_t head = q_->dim[3];
-  if (head % 8 != 0 || head > 256) return error_t("hidden_dim should be a multiple of 8, at most 256");
+  for (const int64_t head : {q_->dim[3], v_->dim[3]}) {
+    if (head % 8 != 0 || head > 256) return error_t("hidden_dim should be a multiple of 8, at most 256");
+  }
   if (IsGradient() && q_->dim[2] == 1) return error_t("no gradients of one query");
   if (q_->dim[1] % k_->dim[1] != 0) return error_t("key heads must divide the heads");
   if (right_bound_ < 0) return error_t("the right bound must not be negative");

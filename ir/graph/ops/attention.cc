@@ -21,10 +21,10 @@
 //
 // With `zigzag` the queries lie in that order (zigzag.h), with all that has a number for each of them; keys do not.
 //
-// Sizes: b samples, h heads, r queries, c keys, e elements of a head. A tensor is [b.., h, r, e], or [b.., r, h, e]
-// where the attribute `heads_inside` says so of it; keys and values have c for r. Where they have fewer heads than the
-// queries, each is of a group of them: Ainslie and others, GQA (2023). The names of the factors are these letters; a
-// group's queries are `g`.
+// Sizes: b samples, h heads, r queries, c keys, e elements of a head, v of a head of the values and the result. A
+// tensor is [b.., h, r, e], or [b.., r, h, e] where the attribute `heads_inside` says so of it; keys and values have c
+// for r. Where they have fewer heads than the queries, each is of a group of them: Ainslie and others, GQA (2023). The
+// names of the factors are these letters; a group's queries are `g`.
 //
 // The gradients are sums over keys or queries of which each term needs `logsumexp` and the result alone, so they may be
 // cut along both. The result is the quotient of two such sums, and its rows are whole.
@@ -33,6 +33,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -56,12 +57,42 @@ bool HasHeadsInside(const Attributes& attributes, Part part) {
   return attributes.Get(attribute::kHeadsInside)[part] != 0;
 }
 
+// Which tensors the ops read, before those that attributes ask for: the bias, `first` and `end`.
+constexpr Part kInputsOfForward[] = {kQuery, kKey, kValue, kLogsumexp};
+constexpr Part kInputsOfLogsumexp[] = {kQuery, kKey};
+constexpr Part kInputsOfGradient[] = {kQuery, kKey, kValue, kOutput, kLogsumexp, kOutput};
+constexpr Part kInputsOfValueGradient[] = {kQuery, kKey, kLogsumexp, kOutput};
+
+size_t OthersOf(const Attributes& attributes) {
+  return (attributes.Get(attribute::kBiased) ? 1 : 0) + (attributes.Get(attribute::kRanges) ? 2 : 0);
+}
+
+// All but the statistics of the rows.
+bool HasValues(absl::Span<const Part> parts) { return parts.size() > std::size(kInputsOfLogsumexp); }
+
+// Which tensor input `i` of `count` is.
+Part PartOf(absl::Span<const Part> parts, const Attributes& attributes, size_t i, size_t count) {
+  const size_t others = OthersOf(attributes);
+  if (i + others < count) return parts[i];
+  if (attributes.Get(attribute::kBiased) && i + others == count) return kBias;
+  return i + 2 == count ? kFirst : kEnd;
+}
+
+const Shape& ShapeOf(const TensorType& type) { return type.shape; }
+const Shape& ShapeOf(const Tensor* tensor) { return tensor->shape; }
+
 // All sizes, from whole tensors or from pieces.
 struct Sizes {
   Shape leading;
   int64_t heads, key_heads, rows, columns, head;
+  int64_t value = 0;  // Elements of a head of values; 0 where no tensor has them.
 
-  Sizes(const Shape& q, const Shape& k, const Attributes& attributes) : leading(q.begin(), q.end() - 3) {
+  // Of an op's inputs, which are `parts`: their types, or pointers to them.
+  template <typename Inputs>
+  Sizes(const Inputs& inputs, absl::Span<const Part> parts, const Attributes& attributes) {
+    const Shape& q = ShapeOf(inputs[0]);
+    const Shape& k = ShapeOf(inputs[1]);
+    leading.assign(q.begin(), q.end() - 3);
     const AttentionDimensions of_q(q.size(), HasHeadsInside(attributes, kQuery));
     const AttentionDimensions of_k(k.size(), HasHeadsInside(attributes, kKey));
     heads = q[of_q.heads];
@@ -69,6 +100,10 @@ struct Sizes {
     rows = q[of_q.rows];
     columns = k[of_k.rows];
     head = q.back();
+    for (size_t i = inputs.size(); i-- > 0;) {
+      const Part part = PartOf(parts, attributes, i, inputs.size());
+      if ((part == kValue || part == kOutput) && !ShapeOf(inputs[i]).empty()) value = ShapeOf(inputs[i]).back();
+    }
   }
 
   Shape Of(Part part, const Attributes& attributes) const {
@@ -85,33 +120,16 @@ struct Sizes {
     const int64_t own_heads = IsOfKeys(part) ? key_heads : heads;
     const int64_t own_rows = IsOfKeys(part) ? columns : rows;
     const bool inside = HasHeadsInside(attributes, part);
-    shape.insert(shape.end(), {inside ? own_rows : own_heads, inside ? own_heads : own_rows, head});
+    shape.insert(shape.end(), {inside ? own_rows : own_heads, inside ? own_heads : own_rows, ElementsOf(part)});
     return shape;
   }
+  int64_t ElementsOf(Part part) const { return part == kValue || part == kOutput ? value : head; }
   int64_t Distances() const { return rows + columns; }
   double scores() const {
     return static_cast<double>(ElementCount(leading)) * static_cast<double>(heads) * static_cast<double>(rows) *
            static_cast<double>(columns);
   }
 };
-
-// Which tensors the ops read, before those that attributes ask for: the bias, `first` and `end`.
-constexpr Part kInputsOfForward[] = {kQuery, kKey, kValue, kLogsumexp};
-constexpr Part kInputsOfLogsumexp[] = {kQuery, kKey};
-constexpr Part kInputsOfGradient[] = {kQuery, kKey, kValue, kOutput, kLogsumexp, kOutput};
-constexpr Part kInputsOfValueGradient[] = {kQuery, kKey, kLogsumexp, kOutput};
-
-size_t OthersOf(const Attributes& attributes) {
-  return (attributes.Get(attribute::kBiased) ? 1 : 0) + (attributes.Get(attribute::kRanges) ? 2 : 0);
-}
-
-// Which tensor input `i` of `count` is.
-Part PartOf(absl::Span<const Part> parts, const Attributes& attributes, size_t i, size_t count) {
-  const size_t others = OthersOf(attributes);
-  if (i + others < count) return parts[i];
-  if (attributes.Get(attribute::kBiased) && i + others == count) return kBias;
-  return i + 2 == count ? kFirst : kEnd;
-}
 
 DType TypeOf(Part part, DType of_queries) {
   if (part == kFirst || part == kEnd) return DType::kI32;
@@ -146,7 +164,7 @@ std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Part> expected
                    .message = "queries in zigzag order with dropped weights or a bias by distance"};
   }
   if (inputs[1].rank() != inputs[0].rank()) return WrongShape(inputs, 1, "as many dimensions as the queries");
-  const Sizes sizes(inputs[0].shape, inputs[1].shape, attributes);
+  const Sizes sizes(inputs, expected, attributes);
   if (sizes.key_heads == 0 || sizes.heads % sizes.key_heads != 0)
     return WrongShape(inputs, 1, absl::StrCat("a number of heads that divides ", sizes.heads));
   if (auto error = CheckZigzag(attributes, sizes.rows)) return error;
@@ -163,8 +181,7 @@ std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Part> expected
 template <Part kPart, auto& kInputs>
 InferResult Infer(Types inputs, const Attributes& attributes) {
   if (auto error = CheckInputs(inputs, kInputs, attributes)) return *error;
-  return TensorType{TypeOf(kPart, inputs[0].dtype),
-                    Sizes(inputs[0].shape, inputs[1].shape, attributes).Of(kPart, attributes)};
+  return TensorType{TypeOf(kPart, inputs[0].dtype), Sizes(inputs, kInputs, attributes).Of(kPart, attributes)};
 }
 
 // Which factors the value of an op is a sum over, and which are whole; the others are its own.
@@ -183,16 +200,17 @@ FactorKinds KindsOfGradient(Part part) {
   return {.groups = kSum, .rows = kSum};
 }
 
-// The factors of all rules here, in this order: b.., h, g, r, c, e, t. Without groups `g` is missing, without a bias
-// the distances `t` are; in zigzag order there are three for the rows `r`.
+// The factors of all rules here, in this order: b.., h, g, r, c, e, v, t. Without groups `g` is missing, without a bias
+// the distances `t` are, and without values `v`; in zigzag order there are three for the rows `r`.
 struct Factors {
   std::vector<FactorList> leading;
   int h, c, e;
+  int v = -1;
   int t = -1;
   FactorList heads;
   FactorList rows;
 
-  Factors(Rule& rule, const Sizes& sizes, const FactorKinds& kinds, const Attributes& attributes) {
+  Factors(Rule& rule, const Sizes& sizes, bool has_values, const FactorKinds& kinds, const Attributes& attributes) {
     for (size_t d = 0; d < sizes.leading.size(); ++d) {
       leading.push_back({AddFactor(rule, absl::StrCat("b", d), sizes.leading[d], kinds.samples)});
     }
@@ -203,6 +221,7 @@ struct Factors {
     rows = AddRows(rule, "r", sizes.rows, attributes, kinds.rows);
     c = AddFactor(rule, "c", sizes.columns, kinds.columns);
     e = AddFactor(rule, "e", sizes.head, FactorKind::kWhole);
+    if (has_values) v = AddFactor(rule, "v", sizes.value, FactorKind::kWhole);
     if (!attributes.Get(attribute::kBiased)) return;
     t = AddFactor(rule, "t", sizes.Distances(), FactorKind::kWhole);
     rule.selections = {{.part = rows[0], .whole = t}, {.part = c, .whole = t, .begin = sizes.rows}};
@@ -222,7 +241,9 @@ struct Factors {
     const FactorList own_heads = IsOfKeys(part) ? FactorList{h} : heads;
     const FactorList own_rows = IsOfKeys(part) ? FactorList{c} : rows;
     const bool inside = HasHeadsInside(attributes, part);
-    dimensions.insert(dimensions.end(), {inside ? own_rows : own_heads, inside ? own_heads : own_rows, {e}});
+    dimensions.insert(
+        dimensions.end(),
+        {inside ? own_rows : own_heads, inside ? own_heads : own_rows, {part == kValue || part == kOutput ? v : e}});
     return dimensions;
   }
 };
@@ -230,7 +251,7 @@ struct Factors {
 Rule RuleFor(Types inputs, absl::Span<const Part> parts, Part output, const FactorKinds& kinds,
              const Attributes& attributes) {
   Rule rule;
-  const Factors factors(rule, Sizes(inputs[0].shape, inputs[1].shape, attributes), kinds, attributes);
+  const Factors factors(rule, Sizes(inputs, parts, attributes), HasValues(parts), kinds, attributes);
   for (size_t i = 0; i < inputs.size(); ++i)
     rule.inputs.push_back(factors.Of(PartOf(parts, attributes, i, inputs.size()), attributes));
   rule.output = factors.Of(output, attributes);
@@ -263,11 +284,11 @@ double LargestCausalShare(const Sizes& sizes, const Attributes& attributes) {
   return 1.0 - 0.5 * less / more;
 }
 
-// `products`: how many with as many operations as that of queries and keys. With a window all scores but those in it
-// are hidden. Which keys ranges hide is not known.
-template <int kProducts>
+// How many products it has over the elements of keys, and over those of values. With a window all scores but those in
+// it are hidden. Which keys ranges hide is not known.
+template <int kOverKeys, int kOverValues, auto& kInputs>
 Flops FlopsOf(Types inputs, const TensorType&, const Attributes& attributes) {
-  const Sizes sizes(inputs[0].shape, inputs[1].shape, attributes);
+  const Sizes sizes(inputs, kInputs, attributes);
   double share = 1.0;
   if (attributes.Get(attribute::kCausal)) {
     share = LargestCausalShare(sizes, attributes);
@@ -276,7 +297,7 @@ Flops FlopsOf(Types inputs, const TensorType&, const Attributes& attributes) {
     const int64_t most = std::max(sizes.rows, sizes.columns);
     if (window > 0 && most > 0) share = std::min(share, static_cast<double>(window) / static_cast<double>(most));
   }
-  return Flops(2.0 * kProducts * share * sizes.scores() * static_cast<double>(sizes.head));
+  return Flops(2.0 * share * sizes.scores() * static_cast<double>(kOverKeys * sizes.head + kOverValues * sizes.value));
 }
 
 bool HasLogsumexp(size_t inputs_of_forward, const Attributes& attributes) {
@@ -285,15 +306,15 @@ bool HasLogsumexp(size_t inputs_of_forward, const Attributes& attributes) {
 
 // With logsumexp the scores are already known.
 Flops ForwardFlops(Types inputs, const TensorType& output, const Attributes& attributes) {
-  return HasLogsumexp(inputs.size(), attributes) ? FlopsOf<1>(inputs, output, attributes)
-                                                 : FlopsOf<2>(inputs, output, attributes);
+  return HasLogsumexp(inputs.size(), attributes) ? FlopsOf<0, 1, kInputsOfForward>(inputs, output, attributes)
+                                                 : FlopsOf<1, 1, kInputsOfForward>(inputs, output, attributes);
 }
 
 // Keys are numbered.
 template <auto& kInputs>
 int64_t Choices(Types inputs, const Attributes& attributes, int input) {
   const Part part = PartOf(kInputs, attributes, static_cast<size_t>(input), inputs.size());
-  const int64_t columns = Sizes(inputs[0].shape, inputs[1].shape, attributes).columns;
+  const int64_t columns = Sizes(inputs, kInputs, attributes).columns;
   return part == kFirst ? std::max<int64_t>(1, columns) : part == kEnd ? columns + 1 : 0;
 }
 
@@ -317,13 +338,15 @@ class Strided {
 // Walks over the queries of a rank's piece with their scores.
 class Reference {
  public:
-  explicit Reference(const Evaluation& evaluation)
+  // `parts`: what the inputs are.
+  Reference(const Evaluation& evaluation, absl::Span<const Part> parts)
       : evaluation_(evaluation),
         attributes_(evaluation.attributes),
-        sizes_(evaluation.inputs[0]->shape, evaluation.inputs[1]->shape, attributes_),
+        sizes_(evaluation.inputs, parts, attributes_),
         q_(Of(kQuery)),
         k_(Of(kKey)),
-        scores_(evaluation.ranges.first(evaluation.ranges.size() - (attributes_.Get(attribute::kBiased) ? 2 : 1))),
+        scores_(evaluation.ranges.first(evaluation.ranges.size() - 1 - (HasValues(parts) ? 1 : 0) -
+                                        (attributes_.Get(attribute::kBiased) ? 1 : 0))),
         order_{PairsOf(attributes_), GlobalRows()},
         first_row_(RowsOf(FactorsOfRows(), scores_).begin),
         first_column_(scores_[scores_.size() - 1].begin),
@@ -447,13 +470,13 @@ double LogsumexpOf(const std::vector<double>& scores) {
 double WeightOf(double score, double logsumexp) { return std::isinf(score) ? 0 : std::exp(score - logsumexp); }
 
 void EvaluateLogsumexp(const Evaluation& evaluation) {
-  const Reference reference(evaluation);
+  const Reference reference(evaluation, kInputsOfLogsumexp);
   reference.ForEachQuery(
       [&](const Reference::Query& query) { reference.output()[query.number] = LogsumexpOf(query.scores); });
 }
 
 void EvaluateForward(const Evaluation& evaluation) {
-  const Reference reference(evaluation);
+  const Reference reference(evaluation, kInputsOfForward);
   const Strided v = reference.Of(kValue), out = reference.Of(kOutput);
   const bool is_given = HasLogsumexp(evaluation.inputs.size(), evaluation.attributes);
   reference.ForEachQuery([&](const Reference::Query& query) {
@@ -462,13 +485,13 @@ void EvaluateForward(const Evaluation& evaluation) {
     for (size_t c = 0; c < query.scores.size(); ++c) {
       const double* value = reference.input(2) + v.At(query.sample, query.key_head, static_cast<int64_t>(c));
       const double weight = WeightOf(query.scores[c], logsumexp) * reference.KeptAt(query, static_cast<int64_t>(c));
-      for (int64_t e = 0; e < reference.sizes().head; ++e) y[e] += weight * value[e];
+      for (int64_t e = 0; e < reference.sizes().value; ++e) y[e] += weight * value[e];
     }
   });
 }
 
 void EvaluateValueGradient(const Evaluation& evaluation) {
-  const Reference reference(evaluation);
+  const Reference reference(evaluation, kInputsOfValueGradient);
   const Strided v = reference.Of(kValue), out = reference.Of(kOutput);
   reference.ForEachQuery([&](const Reference::Query& query) {
     const double* dy = reference.input(3) + out.At(query.sample, query.head, query.row);
@@ -476,7 +499,7 @@ void EvaluateValueGradient(const Evaluation& evaluation) {
       double* dv = reference.output() + v.At(query.sample, query.key_head, static_cast<int64_t>(c));
       const double weight = WeightOf(query.scores[c], reference.input(2)[query.number]) *
                             reference.KeptAt(query, static_cast<int64_t>(c));
-      for (int64_t e = 0; e < reference.sizes().head; ++e) dv[e] += weight * dy[e];
+      for (int64_t e = 0; e < reference.sizes().value; ++e) dv[e] += weight * dy[e];
     }
   });
 }
@@ -484,20 +507,20 @@ void EvaluateValueGradient(const Evaluation& evaluation) {
 // By the queries, by the keys, or by the bias.
 template <Part kPart>
 void EvaluateGradient(const Evaluation& evaluation) {
-  const Reference reference(evaluation);
+  const Reference reference(evaluation, kInputsOfGradient);
   const Strided v = reference.Of(kValue), out = reference.Of(kOutput);
-  const int64_t head = reference.sizes().head;
+  const int64_t head = reference.sizes().head, elements = reference.sizes().value;
   reference.ForEachQuery([&](const Reference::Query& query) {
     const double* y = reference.input(3) + out.At(query.sample, query.head, query.row);
     const double* dy = reference.input(5) + out.At(query.sample, query.head, query.row);
     double along = 0;
-    for (int64_t e = 0; e < head; ++e) along += dy[e] * y[e];
+    for (int64_t e = 0; e < elements; ++e) along += dy[e] * y[e];
     const size_t of_query = reference.q().At(query.sample, query.head, query.row);
     for (size_t c = 0; c < query.scores.size(); ++c) {
       const int64_t column = static_cast<int64_t>(c);
       const double* value = reference.input(2) + v.At(query.sample, query.key_head, column);
       double by_weight = 0;
-      for (int64_t e = 0; e < head; ++e) by_weight += dy[e] * value[e];
+      for (int64_t e = 0; e < elements; ++e) by_weight += dy[e] * value[e];
       by_weight *= reference.KeptAt(query, column);
       const double weight = WeightOf(query.scores[c], reference.input(4)[query.number]);
       const double by_biased = weight * (by_weight - along);
@@ -567,15 +590,15 @@ OpDefinition AttentionOp(std::initializer_list<absl::string_view> inputs, std::s
   return definition;
 }
 
-// By the queries, the keys or the bias; for `kProducts` see FlopsOf.
-template <Part kPart, int kProducts>
+// By the queries, the keys or the bias; for the products see FlopsOf.
+template <Part kPart, int kOverKeys, int kOverValues>
 OpDefinition GradientThroughScores(const char* input) {
   OpDefinition definition = AttentionOp({"q", "k", "v", "y", "logsumexp", "dy"},
                                         absl::StrCat("gradient of attention by ", input, ", with its result y"));
   definition.reads_in_f32 = ReadsInF32<kInputsOfGradient>;
   definition.infer = Infer<kPart, kInputsOfGradient>;
   definition.rule = GradientRule<kPart, kInputsOfGradient>;
-  definition.flops = FlopsOf<kProducts>;
+  definition.flops = FlopsOf<kOverKeys, kOverValues, kInputsOfGradient>;
   definition.evaluate = EvaluateGradient<kPart>;
   definition.choices = Choices<kInputsOfGradient>;
   return definition;
@@ -607,7 +630,7 @@ OpDefinition DefineAttentionLogsumexp() {
   definition.reads_in_f32 = ReadsInF32<kInputsOfLogsumexp>;
   definition.infer = Infer<kLogsumexp, kInputsOfLogsumexp>;
   definition.rule = LogsumexpRule;
-  definition.flops = FlopsOf<1>;
+  definition.flops = FlopsOf<1, 0, kInputsOfLogsumexp>;
   definition.evaluate = EvaluateLogsumexp;
   definition.choices = Choices<kInputsOfLogsumexp>;
   return definition;
@@ -619,18 +642,18 @@ OpDefinition DefineAttentionGradientValue() {
   definition.reads_in_f32 = ReadsInF32<kInputsOfValueGradient>;
   definition.infer = Infer<kValue, kInputsOfValueGradient>;
   definition.rule = GradientRule<kValue, kInputsOfValueGradient>;
-  definition.flops = FlopsOf<2>;
+  definition.flops = FlopsOf<1, 1, kInputsOfValueGradient>;
   definition.evaluate = EvaluateValueGradient;
   definition.choices = Choices<kInputsOfValueGradient>;
   return definition;
 }
 
-OpDefinition DefineAttentionGradientQuery() { return GradientThroughScores<kQuery, 2>("q"); }
+OpDefinition DefineAttentionGradientQuery() { return GradientThroughScores<kQuery, 1, 1>("q"); }
 
-OpDefinition DefineAttentionGradientKey() { return GradientThroughScores<kKey, 1>("k"); }
+OpDefinition DefineAttentionGradientKey() { return GradientThroughScores<kKey, 1, 0>("k"); }
 
 OpDefinition DefineAttentionGradientBias() {
-  OpDefinition definition = GradientThroughScores<kBias, 0>("bias");
+  OpDefinition definition = GradientThroughScores<kBias, 0, 0>("bias");
   definition.treatment = Treatment::kGradient;
   definition.signature.push_back(ResultArgument());
   definition.result_strides = 0;

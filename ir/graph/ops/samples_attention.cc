@@ -67,14 +67,14 @@ struct Case {
 std::vector<Case> CasesOf(Maker& maker) {
   std::vector<Case> cases;
   int64_t rows = maker.Size();
-  const int64_t columns = maker.Size(), head = maker.Size(), key_heads = maker.Size();
+  const int64_t columns = maker.Size(), head = maker.Size(), of_values = maker.Size(), key_heads = maker.Size();
   const auto add = [&](const Shape& leading, int64_t heads, int64_t of_keys, const Ints& inside,
                        const Attributes& sight) {
     const auto shape = [&](size_t part, int64_t own_heads, int64_t own_rows) {
       Shape sizes = leading;
       sizes.push_back(inside[part] != 0 ? own_rows : own_heads);
       sizes.push_back(inside[part] != 0 ? own_heads : own_rows);
-      sizes.push_back(head);
+      sizes.push_back(part < 2 ? head : of_values);
       return InputForm{sizes};
     };
     Shape statistics = leading;

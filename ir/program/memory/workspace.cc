@@ -86,16 +86,20 @@ Need NeedOf(const Program& program, const Collective& collective) {
 // The sizes of attention on the rank with the largest pieces.
 struct AttentionSizes {
   int64_t batch, heads, key_heads, rows, columns, head;
+  int64_t value_head;  // Elements of a head of values.
   int64_t biases = 0;  // Numbers that are added by distance.
   DType type;
   bool is_plain;  // Of the kind that cuDNN computes.
 
-  AttentionSizes(const Program& program, const AttentionInputs& inputs, const Attributes& attributes) {
+  // `like_values`: a tensor with heads of values; nullopt: there is none.
+  AttentionSizes(const Program& program, const AttentionInputs& inputs, std::optional<ValueId> like_values,
+                 const Attributes& attributes) {
     const std::vector<int64_t>& inside = attributes.Get(attribute::kHeadsInside);
     const Shape q = LargestLocalShape(program, inputs.q);
     const Shape k = LargestLocalShape(program, inputs.k);
     const AttentionDimensions of_q(q.size(), inside[0] != 0), of_k(k.size(), inside[1] != 0);
     head = q.back();
+    value_head = like_values.has_value() ? program.value(*like_values).type.shape.back() : head;
     rows = q[of_q.rows];
     columns = k[of_k.rows];
     heads = q[of_q.heads];
@@ -135,21 +139,22 @@ class AttentionOnGpu {
 
   bool MayUseLibrary() const {
     return sizes_.is_plain && (sizes_.type == DType::kBf16 || sizes_.type == DType::kF16) && sizes_.head % 8 == 0 &&
-           sizes_.batch * sizes_.heads * sizes_.rows * sizes_.columns * sizes_.head > 0;
+           sizes_.value_head % 8 == 0 &&
+           sizes_.batch * sizes_.heads * sizes_.rows * sizes_.columns * sizes_.head * sizes_.value_head > 0;
   }
   bool HasGroups() const { return sizes_.heads != sizes_.key_heads; }
 
   // What plans of cuDNN 9.27 ask for, for the gradients of so many heads in all (bench/sdpa measures it): the gradients
   // by the scores in 16 bits, on an Ampere GPU for columns in units of 64 and without the last 128 bytes; a number of
-  // each row; where key heads are fewer, gradients for each head, which a Blackwell GPU has twice in f32, and of heads
-  // of more than 128 elements three times.
+  // each row; where key heads are fewer, gradients of keys and values for each head, which a Blackwell GPU has twice in
+  // f32, and of heads of more than 128 elements three times.
   int64_t OnHopper(int64_t heads) const {
     return 2 * heads * RoundedUp(sizes_.rows, 64) * RoundedUp(sizes_.columns, 128) + 4 * heads * sizes_.rows + 256 +
-           (HasGroups() ? 4 * heads * sizes_.columns * sizes_.head : 0);
+           (HasGroups() ? 2 * heads * sizes_.columns * (sizes_.head + sizes_.value_head) : 0);
   }
   int64_t OnBlackwell(int64_t heads) const {
-    return 4 * heads * sizes_.rows +
-           (HasGroups() ? (sizes_.head > 128 ? 12 : 8) * heads * sizes_.columns * sizes_.head + 128 : 0);
+    const int64_t elements = sizes_.head + sizes_.value_head + (sizes_.value_head > 128 ? sizes_.head : 0);
+    return 4 * heads * sizes_.rows + (HasGroups() ? 4 * heads * sizes_.columns * elements + 128 : 0);
   }
 
   // Of the first slice, which is the largest: PrepareCall in runtime/math/cudnn/sdpa.cc. 0 where one head takes too
@@ -181,28 +186,33 @@ class AttentionBlocks {
         rows_(sizes.rows),
         columns_(sizes.columns),
         head_(sizes.head),
+        value_head_(sizes.value_head),
         biases_(sizes.biases),
         in_word_(sizes.type == DType::kBf16 ? 2 : 1) {}
 
   Need Forward() const {
-    std::vector<int64_t> parts = CommonParts(true);
-    parts.insert(parts.end(), {KeptTiles() * kTile, KeptTiles() * kTile, Panels() * kTile * kTile});
+    std::vector<int64_t> parts = CommonParts();
+    parts.insert(parts.end(), {KeptTiles() * kTile * Width(value_head_), KeptTiles() * kTile, KeptTiles() * kTile,
+                               Panels() * kTile * kTile});
     return {.blocks = Words(parts)};
   }
 
   Need Gradient(const AttentionBackward& piece) const {
-    std::vector<int64_t> parts = CommonParts(piece.q_gradient.has_value());
-    parts.insert(parts.end(), {kTile * kTile, kTile * kTile, PanelWords(), kTile});
-    int64_t by_keys = 0;
-    if (piece.q_gradient.has_value()) parts.push_back(Panels() * PanelWords());
-    for (const std::optional<ValueId>& gradient : {piece.k_gradient, piece.v_gradient}) {
-      if (!gradient.has_value()) continue;
-      parts.insert(parts.end(), {Panels() * kTile * Width(), PanelWords()});
-      ++by_keys;
-    }
+    std::vector<int64_t> parts = CommonParts();
+    parts.insert(parts.end(), {kTile * kTile, kTile * kTile, PanelWords(value_head_), kTile});
+    if (piece.q_gradient.has_value())
+      parts.insert(parts.end(), {KeptTiles() * kTile * Width(head_), Panels() * PanelWords(head_)});
+    int64_t by_keys = 0;  // Elements of a row of the gradients of keys and values.
+    const auto add = [&](const std::optional<ValueId>& gradient, int64_t head) {
+      if (!gradient.has_value()) return;
+      parts.insert(parts.end(), {Panels() * kTile * Width(head), PanelWords(head)});
+      by_keys += head;
+    };
+    add(piece.k_gradient, head_);
+    add(piece.v_gradient, value_head_);
     Need need = {.blocks = Words(parts)};
     std::vector<int64_t> sums;  // Of each piece.
-    if (Pieces() > 1) sums.push_back(batch_ * key_heads_ * Pieces() * by_keys * columns_ * head_);
+    if (Pieces() > 1) sums.push_back(batch_ * key_heads_ * Pieces() * by_keys * columns_);
     if (piece.bias_gradient.has_value()) sums.push_back(batch_ * Pieces() * biases_);
     need.temporary = Words(sums);
     return need;
@@ -220,11 +230,9 @@ class AttentionBlocks {
     return Bytes(bytes);
   }
 
-  std::vector<int64_t> CommonParts(bool has_result) const {
-    const int64_t panels = Panels();
-    std::vector<int64_t> parts = {panels * PanelWords(), panels * PanelWords(), PanelWords(), kTile * Width()};
-    if (has_result) parts.push_back(KeptTiles() * kTile * Width());
-    return parts;
+  std::vector<int64_t> CommonParts() const {
+    return {Panels() * PanelWords(head_), Panels() * PanelWords(value_head_), PanelWords(head_),
+            kTile * std::max(Width(head_), Width(value_head_))};
   }
 
   int64_t TilesOfKeyHead() const { return Tiles(rows_) * (heads_ / std::max<int64_t>(1, key_heads_)); }
@@ -235,19 +243,19 @@ class AttentionBlocks {
   int64_t Panels() const { return std::min<int64_t>(16, Tiles(columns_)); }
   // Tiles whose sums are kept: all of a piece, or one where one group of panels holds all keys.
   int64_t KeptTiles() const { return Panels() == Tiles(columns_) ? 1 : (TilesOfKeyHead() + Pieces() - 1) / Pieces(); }
-  int64_t Width() const {
+  int64_t Width(int64_t head) const {
     const int64_t step = 16 * in_word_;
-    return (head_ + step - 1) / step * step;
+    return (head + step - 1) / step * step;
   }
-  int64_t PanelWords() const { return kTile * (Width() / in_word_); }
+  int64_t PanelWords(int64_t head) const { return kTile * (Width(head) / in_word_); }
 
-  const int64_t batch_, heads_, key_heads_, rows_, columns_, head_, biases_, in_word_;
+  const int64_t batch_, heads_, key_heads_, rows_, columns_, head_, value_head_, biases_, in_word_;
 };
 
 template <typename Piece>
-AttentionSizes SizesOf(const Program& program, const Piece& piece) {
+AttentionSizes SizesOf(const Program& program, const Piece& piece, std::optional<ValueId> like_values) {
   const Compute& first = *ComputeOf(program.steps[static_cast<size_t>(piece.steps[0])]);
-  return {program, piece.inputs, first.attributes};
+  return {program, piece.inputs, like_values, first.attributes};
 }
 
 // What all attention takes.
@@ -258,7 +266,8 @@ Need AttentionNeed(const Program& program, const Fusion& fusion, AttentionWorksp
     const auto* const forward = std::get_if<AttentionForward>(&stage.action);
     const auto* const backward = std::get_if<AttentionBackward>(&stage.action);
     if (forward == nullptr && backward == nullptr) continue;
-    const AttentionSizes sizes = forward != nullptr ? SizesOf(program, *forward) : SizesOf(program, *backward);
+    const AttentionSizes sizes = forward != nullptr ? SizesOf(program, *forward, forward->inputs.v)
+                                                    : SizesOf(program, *backward, backward->output_gradient);
     switch (workspace) {
       case AttentionWorkspace::kOnGpu: {
         const AttentionOnGpu attention(sizes);

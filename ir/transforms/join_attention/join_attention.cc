@@ -206,9 +206,9 @@ class Joiner {
 
   bool Fits(const Found& found) const {
     const Shape& q = shape(found.q.value);
-    const int64_t head = q.back();
+    const int64_t head = std::max(q.back(), shape(found.v.value).back());
     if (q.size() < 3 || head > options_.largest_head || op(found.q.value).type.dtype != DType::kF32) return false;
-    if (shape(found.v.value).back() != head || HeadsOf(found.k) != HeadsOf(found.v)) return false;
+    if (HeadsOf(found.k) != HeadsOf(found.v)) return false;
     const auto belongs = [&](OpId id) {
       return op(id).phase == Phase::kForward && region_[id] == region_[found.last] &&
              (stage_[id] < 0 || stage_[id] == stage_[found.last]);

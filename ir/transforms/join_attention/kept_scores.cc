@@ -106,11 +106,8 @@ class Finder {
     if (!op(scores).attributes.Get(attribute::kTransposeB)) {
       return absl::StrCat(named(scores), " reads keys that are transposed by themselves, and not with `transpose_b`");
     }
-    if (q.back() > options_.largest_head) {
-      return absl::StrCat("its heads have ", q.back(), " elements, more than ", options_.largest_head);
-    }
-    if (q.back() != v.back()) {
-      return absl::StrCat("its keys have ", q.back(), " elements, and its values ", v.back());
+    if (const int64_t head = std::max(q.back(), v.back()); head > options_.largest_head) {
+      return absl::StrCat("its heads have ", head, " elements, more than ", options_.largest_head);
     }
     return "its ops are not all in one form, region, stage or retention";
   }

@@ -210,15 +210,15 @@ class AttentionPiece {
   void Forward(T* out, float* logsumexp) const {
     if (HasFew()) return ForwardOfFew(out, logsumexp);
     for (int64_t key = FirstGroup(); key == FirstGroup() || key < seen_.end; key += kGroup) {
-      PackTransposed(k_, key, my_.keys);
-      PackPairsOfKeys(v_, key, my_.values);
+      PackTransposed(my_.of_keys, k_, key, my_.keys);
+      PackPairsOfKeys(my_.of_values, v_, key, my_.values);
       ForEachTile(key, [&](const Tile& tile) {
         ForwardTile(tile);
         if (!IsLastGroup(tile)) return;
         const Block<T> to = out == nullptr ? Block<T>{} : RowsOfTile(out, shape_.out, tile);
         for (int64_t i = 0; i < tile.rows; ++i) {
           const float sum = my_.sum[tile.kept_row + i];
-          if (out != nullptr) StoreRow(tile, i, draws_.Scale() / sum, to);
+          if (out != nullptr) StoreRow(my_.of_values, tile, i, draws_.Scale() / sum, to);
           if (logsumexp != nullptr) logsumexp[QueryOf(tile) + i] = my_.largest[tile.kept_row + i] + std::log(sum);
         }
       });
@@ -231,19 +231,19 @@ class AttentionPiece {
   void Gradients(T* dq, Block<Gradient> dk, Block<Gradient> dv, float* dbias) const {
     const Wanted wanted = {dq != nullptr, dk.data != nullptr, dv.data != nullptr, dbias};
     for (int64_t key = 0; key == 0 || key < shape_.columns; key += kGroup) {
-      PackTransposed(k_, key, my_.keys);
-      PackTransposed(v_, key, my_.values);
-      if (wanted.dq) PackPairsOfKeys(k_, key, my_.keys_by_pairs);
+      PackTransposed(my_.of_keys, k_, key, my_.keys);
+      if (wanted.NeedsValues()) PackTransposed(my_.of_values, v_, key, my_.values);
+      if (wanted.dq) PackPairsOfKeys(my_.of_keys, k_, key, my_.keys_by_pairs);
       PanelSet started = 0;  // Those that a tile has seen.
       ForEachTile(key, [&](const Tile& tile) {
         AddGradients(tile, wanted, started);
         for (int64_t panel = tile.first_panel; panel < tile.panels; ++panel) started |= PanelSet{1} << panel;
         if (!wanted.dq || !IsLastGroup(tile)) return;
         const Block<T> to = RowsOfTile(dq, shape_.dq, tile);
-        for (int64_t i = 0; i < tile.rows; ++i) StoreRow(tile, i, 1.0f, to);
+        for (int64_t i = 0; i < tile.rows; ++i) StoreRow(my_.of_keys, tile, i, 1.0f, to);
       });
-      if (wanted.dk) StoreKeyGradients(key, started, my_.key_gradient, 1.0f, dk);
-      if (wanted.dv) StoreKeyGradients(key, started, my_.value_gradient, draws_.Scale(), dv);
+      if (wanted.dk) StoreKeyGradients(my_.of_keys, key, started, my_.key_gradient, 1.0f, dk);
+      if (wanted.dv) StoreKeyGradients(my_.of_values, key, started, my_.value_gradient, draws_.Scale(), dv);
     }
   }
 
@@ -257,26 +257,27 @@ class AttentionPiece {
   }
 
   void ForwardOfFew(T* out, float* logsumexp) const {
-    const int64_t head = shape_.head, count = (end_ - begin_) * shape_.rows;
+    const int64_t head = shape_.head, of_values = shape_.ValueHead(), count = (end_ - begin_) * shape_.rows;
     const int64_t group = my_.panels * kAttentionTile;
-    float* const queries = reinterpret_cast<float*>(my_.turning);
-    float* const row = reinterpret_cast<float*>(my_.query);
-    const auto read = [=](const T* from, float factor, float* to) {
+    // Of kFew rows of queries, and of one row of keys or of values.
+    float* const queries = reinterpret_cast<float*>(my_.query);
+    float* const row = reinterpret_cast<float*>(my_.turning);
+    const auto read = [](const T* from, int64_t elements, float factor, float* to) {
 #pragma omp simd
-      for (int64_t e = 0; e < head; ++e) to[e] = static_cast<float>(from[e]) * factor;
+      for (int64_t e = 0; e < elements; ++e) to[e] = static_cast<float>(from[e]) * factor;
     };
     const auto rows_of = [&](auto* tensor, const AttentionStrides& strides, int64_t i) {
       const int64_t head_of_query = first_head_ + begin_ + i / shape_.rows;
       return From(RowsOf(tensor, strides, batch_, head_of_query), i % shape_.rows).data;
     };
-    for (int64_t i = 0; i < count; ++i) read(rows_of(inputs_.q, shape_.q, i), shape_.scale, queries + i * head);
+    for (int64_t i = 0; i < count; ++i) read(rows_of(inputs_.q, shape_.q, i), head, shape_.scale, queries + i * head);
     std::fill_n(my_.largest, count, kHidden);
     std::fill_n(my_.sum, count, 0.0f);
-    std::fill_n(my_.result, count * head, 0.0f);
+    std::fill_n(my_.result, count * of_values, 0.0f);
     for (int64_t key = std::max<int64_t>(0, seen_.begin); key < seen_.end; key += group) {
       const int64_t keys = std::min(group, seen_.end - key);
       for (int64_t j = 0; j < keys; ++j) {
-        read(From(k_, key + j).data, 1.0f, row);
+        read(From(k_, key + j).data, head, 1.0f, row);
         for (int64_t i = 0; i < count; ++i) {
           const float* const query = queries + i * head;
           float sum = 0.0f;
@@ -287,12 +288,12 @@ class AttentionPiece {
       }
       for (int64_t i = 0; i < count; ++i) WeighFew(i, SightOf(i % shape_.rows).From(key), keys, my_.scores + i * group);
       for (int64_t j = 0; j < keys; ++j) {
-        read(From(v_, key + j).data, 1.0f, row);
+        read(From(v_, key + j).data, of_values, 1.0f, row);
         for (int64_t i = 0; i < count; ++i) {
           const float weight = my_.scores[i * group + j];
-          float* const result = my_.result + i * head;
+          float* const result = my_.result + i * of_values;
 #pragma omp simd
-          for (int64_t e = 0; e < head; ++e) result[e] += weight * row[e];
+          for (int64_t e = 0; e < of_values; ++e) result[e] += weight * row[e];
         }
       }
     }
@@ -302,7 +303,7 @@ class AttentionPiece {
       if (logsumexp != nullptr) logsumexp[query] = my_.largest[i] + std::log(sum);
       if (out == nullptr) continue;
       T* const to = rows_of(out, shape_.out, i);
-      for (int64_t e = 0; e < head; ++e) to[e] = T(my_.result[i * head + e] * factor);
+      for (int64_t e = 0; e < of_values; ++e) to[e] = T(my_.result[i * of_values + e] * factor);
     }
   }
 
@@ -324,7 +325,8 @@ class AttentionPiece {
     my_.largest[i] = largest;
     my_.sum[i] = my_.sum[i] * shrinks + sum;
     if (shrinks == 1.0f) return;
-    for (int64_t e = 0; e < shape_.head; ++e) my_.result[i * shape_.head + e] *= shrinks;
+    const int64_t of_values = shape_.ValueHead();
+    for (int64_t e = 0; e < of_values; ++e) my_.result[i * of_values + e] *= shrinks;
   }
 
   static constexpr int64_t kGroup = kGroupPanels * kAttentionTile;
@@ -350,6 +352,8 @@ class AttentionPiece {
     bool dk;
     bool dv;
     float* dbias;
+
+    bool NeedsValues() const { return dq || dk || dbias != nullptr; }
   };
 
   // What a query sees without its range. Neither end decreases from row to row, but in zigzag order.
@@ -421,7 +425,8 @@ class AttentionPiece {
   Block<Element> RowsOfTile(Element* tensor, const AttentionStrides& strides, const Tile& tile) const {
     return From(RowsOf(tensor, strides, batch_, tile.head), tile.row);
   }
-  float* ResultOf(const Tile& tile) const { return my_.result + tile.kept_row * my_.width; }
+  // `sizes`: those of what the result is.
+  float* ResultOf(const HeadSizes& sizes, const Tile& tile) const { return my_.result + tile.kept_row * sizes.width; }
 
   // Calls f(tile) for those that see a key of the group that begins at `key`; for the first group also for those that
   // see nothing, so that they have results too.
@@ -447,70 +452,72 @@ class AttentionPiece {
   int64_t PanelsOf(int64_t key) const { return std::min(kGroupPanels, TileCount(shape_.columns - key)); }
 
   // A row that sees nothing has zeros.
-  void StoreRow(const Tile& tile, int64_t i, float factor, Block<T> tensor) const {
+  void StoreRow(const HeadSizes& sizes, const Tile& tile, int64_t i, float factor, Block<T> tensor) const {
     T* const to = tensor.data + i * tensor.stride;
-    if (SightOf(tile.row + i).IsEmpty()) return std::fill(to, to + shape_.head, T(0.0f));
-    const float* const from = ResultOf(tile) + i * my_.width;
+    if (SightOf(tile.row + i).IsEmpty()) return std::fill(to, to + sizes.elements, T(0.0f));
+    const float* const from = ResultOf(sizes, tile) + i * sizes.width;
 #pragma omp simd
-    for (int64_t j = 0; j < shape_.head; ++j) to[j] = T(from[j] * factor);
+    for (int64_t j = 0; j < sizes.elements; ++j) to[j] = T(from[j] * factor);
   }
 
   // Keys, or values, of a group as the right factor of products by heads.
-  void PackTransposed(Block<const T> tensor, int64_t key, Word<T>* panels) const {
+  void PackTransposed(const HeadSizes& sizes, Block<const T> tensor, int64_t key, Word<T>* panels) const {
     ForEachPanel(key, 0, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
-      const LeftFactor<Word<T>> rows = AlongRows(From(tensor, first), keys, my_.turning);
-      TransposeBlock<Word<T>>(Padded<T>(keys), my_.head_words, {rows.data, rows.row_stride},
-                              {panels + panel * my_.panel_words, kAttentionTile});
+      const LeftFactor<Word<T>> rows = AlongRows(sizes, From(tensor, first), keys, my_.turning);
+      TransposeBlock<Word<T>>(Padded<T>(keys), sizes.words, {rows.data, rows.row_stride},
+                              {panels + panel * sizes.panel_words, kAttentionTile});
     });
   }
   // The same as the right factor of products by keys; not needed where the tensor itself can be that.
-  void PackPairsOfKeys(Block<const T> tensor, int64_t key, Word<T>* panels) const {
+  void PackPairsOfKeys(const HeadSizes& sizes, Block<const T> tensor, int64_t key, Word<T>* panels) const {
     ForEachPanel(key, 0, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
-      if (IsPackedAcross(tensor, keys)) return;
-      PackAcrossRows(From(tensor, first), keys, shape_.head, panels + panel * my_.panel_words);
+      if (IsPackedAcross(sizes, tensor, keys)) return;
+      PackAcrossRows(From(tensor, first), keys, sizes.elements, panels + panel * sizes.panel_words);
     });
   }
-  Block<const Word<T>> PairsOfKeys(Block<const T> tensor, int64_t key, int64_t panel, const Word<T>* panels) const {
+  Block<const Word<T>> PairsOfKeys(const HeadSizes& sizes, Block<const T> tensor, int64_t key, int64_t panel,
+                                   const Word<T>* panels) const {
     const int64_t first = key + panel * kAttentionTile;
-    if (IsPackedAcross(tensor, KeysOfPanel(first))) {
-      return {reinterpret_cast<const Word<T>*>(From(tensor, first).data), my_.width};
+    if (IsPackedAcross(sizes, tensor, KeysOfPanel(first))) {
+      return {reinterpret_cast<const Word<T>*>(From(tensor, first).data), sizes.width};
     }
-    return {panels + panel * my_.panel_words, my_.width};
+    return {panels + panel * sizes.panel_words, sizes.width};
   }
 
   // Whether so many rows of a tensor are a block as they are. Rows that are apart are not: they meet in few sets of the
   // cache.
-  bool IsPackedAlong(Block<const T> tensor, int64_t rows) const {
-    return kIsInWords<T> && tensor.stride == my_.width && shape_.head == my_.width && rows == Padded<T>(rows) &&
+  static bool IsPackedAlong(const HeadSizes& sizes, Block<const T> tensor, int64_t rows) {
+    return kIsInWords<T> && tensor.stride == sizes.width && sizes.elements == sizes.width && rows == Padded<T>(rows) &&
            reinterpret_cast<uintptr_t>(tensor.data) % sizeof(Word<T>) == 0;
   }
   // The same where words are pairs across rows.
-  bool IsPackedAcross(Block<const T> tensor, int64_t rows) const {
-    return InWords<T>::kElements == 1 && IsPackedAlong(tensor, rows);
+  static bool IsPackedAcross(const HeadSizes& sizes, Block<const T> tensor, int64_t rows) {
+    return InWords<T>::kElements == 1 && IsPackedAlong(sizes, tensor, rows);
   }
 
   // Rows by pairs along them: where they are, or copied to `room` and padded.
-  LeftFactor<Word<T>> AlongRows(Block<const T> tensor, int64_t rows, Word<T>* room) const {
-    if (IsPackedAlong(tensor, rows)) return {reinterpret_cast<const Word<T>*>(tensor.data), my_.head_words};
-    PackAlongRows(tensor, rows, shape_.head, room);
-    return {room, my_.head_words};
+  LeftFactor<Word<T>> AlongRows(const HeadSizes& sizes, Block<const T> tensor, int64_t rows, Word<T>* room) const {
+    if (IsPackedAlong(sizes, tensor, rows)) return {reinterpret_cast<const Word<T>*>(tensor.data), sizes.words};
+    PackAlongRows(tensor, rows, sizes.elements, room);
+    return {room, sizes.words};
   }
 
   // results = rows of the tile times a panel of so many keys.
-  void MultiplyByPanel(const Tile& tile, int64_t keys, LeftFactor<Word<T>> rows, const Word<T>* panel,
-                       float* results) const {
-    MultiplyBlocks<T>({.rows = Padded<T>(tile.rows), .columns = Padded<T>(keys), .words = my_.head_words}, rows,
+  void MultiplyByPanel(const HeadSizes& sizes, const Tile& tile, int64_t keys, LeftFactor<Word<T>> rows,
+                       const Word<T>* panel, float* results) const {
+    MultiplyBlocks<T>({.rows = Padded<T>(tile.rows), .columns = Padded<T>(keys), .words = sizes.words}, rows,
                       {panel, kAttentionTile}, {results, kAttentionTile});
   }
 
   // The tile's result += weights, by pairs of keys, times the rows of a panel.
-  void AddToResult(const Tile& tile, int64_t panel, int64_t keys, const void* weights,
+  void AddToResult(const HeadSizes& sizes, const Tile& tile, int64_t panel, int64_t keys, const void* weights,
                    Block<const Word<T>> rows) const {
     MultiplyBlocks<T>({.rows = Padded<T>(tile.rows),
-                       .columns = my_.width,
+                       .columns = sizes.width,
                        .words = PaddedWords<T>(keys),
                        .adds = panel > tile.first_panel || !IsFirstGroup(tile)},
-                      {static_cast<const Word<T>*>(weights), kAttentionTile}, rows, {ResultOf(tile), my_.width});
+                      {static_cast<const Word<T>*>(weights), kAttentionTile}, rows,
+                      {ResultOf(sizes, tile), sizes.width});
   }
 
   // Calls f(at, sight, width) for the part of a row in each panel: where it is among the scores, which of its keys the
@@ -527,7 +534,7 @@ class AttentionPiece {
   // one. They are to be multiplied by score_scale_.
   void ScoresOf(const Tile& tile, int64_t first, int64_t keys, LeftFactor<Word<T>> query, const Word<T>* panel,
                 float* scores) const {
-    MultiplyByPanel(tile, keys, query, panel, scores);
+    MultiplyByPanel(my_.of_keys, tile, keys, query, panel, scores);
     if (shape_.bias.values != nullptr) AddBias(tile, first, keys, scores);
     if (shape_.cap == 0.0f) return;
     const float inner = shape_.scale / shape_.cap;
@@ -584,9 +591,10 @@ class AttentionPiece {
       std::fill_n(my_.largest + tile.kept_row, kAttentionTile, kHidden);
       std::fill_n(my_.sum + tile.kept_row, kAttentionTile, 0.0f);
     }
-    const LeftFactor<Word<T>> query = AlongRows(RowsOfTile(inputs_.q, shape_.q, tile), tile.rows, my_.query);
+    const LeftFactor<Word<T>> query =
+        AlongRows(my_.of_keys, RowsOfTile(inputs_.q, shape_.q, tile), tile.rows, my_.query);
     ForEachPanel(tile, [&](int64_t panel, int64_t first, int64_t keys) {
-      ScoresOf(tile, first, keys, query, my_.keys + panel * my_.panel_words, my_.scores + panel * kSquare);
+      ScoresOf(tile, first, keys, query, my_.keys + panel * my_.of_keys.panel_words, my_.scores + panel * kSquare);
     });
     for (int64_t i = 0; i < tile.rows; ++i) {
       const float shrinks = UpdateLargest(tile, i);
@@ -602,13 +610,15 @@ class AttentionPiece {
       });
       float& whole_sum = my_.sum[tile.kept_row + i];
       whole_sum = whole_sum * shrinks + SumOf(sum);
-      float* const result = ResultOf(tile) + i * my_.width;
+      const int64_t width = my_.of_values.width;
+      float* const result = ResultOf(my_.of_values, tile) + i * width;
       if (IsFirstGroup(tile) || shrinks == 1.0f) continue;
-      for (int64_t j = 0; j < my_.width; j += kLanes) Store(Load(result + j) * shrinks, result + j);
+      for (int64_t j = 0; j < width; j += kLanes) Store(Load(result + j) * shrinks, result + j);
     }
     ForEachPanel(tile, [&](int64_t panel, int64_t first, int64_t keys) {
       if (draws_.IsNeeded()) DropWeights(tile, first, keys, my_.scores + panel * kSquare);
-      AddToResult(tile, panel, keys, my_.scores + panel * kSquare, PairsOfKeys(v_, tile.key, panel, my_.values));
+      AddToResult(my_.of_values, tile, panel, keys, my_.scores + panel * kSquare,
+                  PairsOfKeys(my_.of_values, v_, tile.key, panel, my_.values));
     });
   }
 
@@ -762,7 +772,7 @@ class AttentionPiece {
       const T* const b = dout.data + i * dout.stride;
       float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
-      for (int64_t j = 0; j < shape_.head; ++j) sum += static_cast<float>(a[j]) * static_cast<float>(b[j]);
+      for (int64_t j = 0; j < my_.of_values.elements; ++j) sum += static_cast<float>(a[j]) * static_cast<float>(b[j]);
       my_.delta[i] = sum;
     }
   }
@@ -773,15 +783,22 @@ class AttentionPiece {
     if (tile.sight.IsEmpty()) return;
     const Block<const T> query_rows = RowsOfTile(inputs_.q, shape_.q, tile);
     const Block<const T> gradient_rows = RowsOfTile(inputs_.dout, shape_.dout, tile);
-    const LeftFactor<Word<T>> query = AlongRows(query_rows, tile.rows, my_.query);
-    const LeftFactor<Word<T>> gradient = AlongRows(gradient_rows, tile.rows, my_.gradient);
-    const KeyFactor for_keys = wanted.dk ? KeyFactorOf(query_rows, query, tile.rows, my_.query_by_pairs) : KeyFactor{};
+    const HeadSizes& of_keys = my_.of_keys;
+    const HeadSizes& of_values = my_.of_values;
+    const LeftFactor<Word<T>> query = AlongRows(of_keys, query_rows, tile.rows, my_.query);
+    const LeftFactor<Word<T>> gradient = AlongRows(of_values, gradient_rows, tile.rows, my_.gradient);
+    const KeyFactor for_keys =
+        wanted.dk ? KeyFactorOf(of_keys, query_rows, query, tile.rows, my_.query_by_pairs) : KeyFactor{};
     const KeyFactor for_values =
-        wanted.dv ? KeyFactorOf(gradient_rows, gradient, tile.rows, my_.gradient_by_pairs) : KeyFactor{};
+        wanted.dv ? KeyFactorOf(of_values, gradient_rows, gradient, tile.rows, my_.gradient_by_pairs) : KeyFactor{};
     TakeDelta(tile);
     ForEachPanel(tile, [&](int64_t panel, int64_t first, int64_t keys) {
-      ScoresOf(tile, first, keys, query, my_.keys + panel * my_.panel_words, my_.scores);
-      MultiplyByPanel(tile, keys, gradient, my_.values + panel * my_.panel_words, my_.by_weights);
+      ScoresOf(tile, first, keys, query, my_.keys + panel * of_keys.panel_words, my_.scores);
+      if (wanted.NeedsValues()) {
+        MultiplyByPanel(of_values, tile, keys, gradient, my_.values + panel * of_values.panel_words, my_.by_weights);
+      } else {
+        std::fill_n(my_.by_weights, kSquare, 0.0f);
+      }
       const bool drops = draws_.IsNeeded();
       KeptWeights kept;
       if (drops) {
@@ -792,12 +809,19 @@ class AttentionPiece {
       const Factors factors = WeighPanel(tile, first, keys);
       if (wanted.dbias != nullptr) AddBiasGradient(tile, first, keys, factors.gradients_by_keys, wanted.dbias);
       if (drops && wanted.dv) DropFactor(tile, keys, kept);
-      const int64_t at = panel * my_.width * kAttentionTile;
+      const int64_t at = panel * kAttentionTile;
       const bool adds = (started >> panel & 1u) != 0;
-      if (wanted.dv) MultiplyByWeights(tile, keys, adds, for_values, factors.weights, my_.value_gradient + at);
-      if (wanted.dk) MultiplyByWeights(tile, keys, adds, for_keys, factors.gradients, my_.key_gradient + at);
+      if (wanted.dv) {
+        MultiplyByWeights(of_values, tile, keys, adds, for_values, factors.weights,
+                          my_.value_gradient + at * of_values.width);
+      }
+      if (wanted.dk) {
+        MultiplyByWeights(of_keys, tile, keys, adds, for_keys, factors.gradients,
+                          my_.key_gradient + at * of_keys.width);
+      }
       if (!wanted.dq) return;
-      AddToResult(tile, panel, keys, factors.gradients_by_keys, PairsOfKeys(k_, tile.key, panel, my_.keys_by_pairs));
+      AddToResult(of_keys, tile, panel, keys, factors.gradients_by_keys,
+                  PairsOfKeys(of_keys, k_, tile.key, panel, my_.keys_by_pairs));
     });
   }
 
@@ -809,48 +833,49 @@ class AttentionPiece {
     const Word<T>* data = nullptr;
     int64_t stride = 0;
   };
-  KeyFactor KeyFactorOf(Block<const T> rows, LeftFactor<Word<T>> along, int64_t count, Word<T>* turned) const {
+  KeyFactor KeyFactorOf(const HeadSizes& sizes, Block<const T> rows, LeftFactor<Word<T>> along, int64_t count,
+                        Word<T>* turned) const {
     if constexpr (kIsTurned) {
-      PackAcrossRows(rows, count, shape_.head, my_.turning);
-      TransposeBlock<Word<T>>(PaddedWords<T>(count), my_.width, {my_.turning, my_.width}, {turned, kWords});
+      PackAcrossRows(rows, count, sizes.elements, my_.turning);
+      TransposeBlock<Word<T>>(PaddedWords<T>(count), sizes.width, {my_.turning, sizes.width}, {turned, kWords});
       return {turned, kWords};
     } else {
       return {along.data, along.row_stride};
     }
   }
 
-  void MultiplyByWeights(const Tile& tile, int64_t keys, bool adds, KeyFactor rows, Block<const Word<T>> weights,
-                         float* sums) const {
+  void MultiplyByWeights(const HeadSizes& sizes, const Tile& tile, int64_t keys, bool adds, KeyFactor rows,
+                         Block<const Word<T>> weights, float* sums) const {
     const int64_t words = PaddedWords<T>(tile.rows);
     if constexpr (kIsTurned) {
-      MultiplyBlocks<T>({.rows = my_.width, .columns = Padded<T>(keys), .words = words, .adds = adds},
+      MultiplyBlocks<T>({.rows = sizes.width, .columns = Padded<T>(keys), .words = words, .adds = adds},
                         {rows.data, rows.stride}, weights, {sums, kAttentionTile});
     } else {
-      MultiplyBlocks<T>({.rows = Padded<T>(keys), .columns = my_.width, .words = words, .adds = adds},
-                        {weights.data, 1, weights.stride}, {rows.data, rows.stride}, {sums, my_.width});
+      MultiplyBlocks<T>({.rows = Padded<T>(keys), .columns = sizes.width, .words = words, .adds = adds},
+                        {weights.data, 1, weights.stride}, {rows.data, rows.stride}, {sums, sizes.width});
     }
   }
 
   // The panels that have `started` have sums, the others have zeros.
   template <typename Gradient>
-  void StoreKeyGradients(int64_t key, PanelSet started, const float* sums, float factor,
+  void StoreKeyGradients(const HeadSizes& sizes, int64_t key, PanelSet started, const float* sums, float factor,
                          Block<Gradient> gradients) const {
     ForEachPanel(key, 0, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
       const Block<Gradient> to = From(gradients, first);
-      const float* from = sums + panel * my_.width * kAttentionTile;
+      const float* from = sums + panel * sizes.width * kAttentionTile;
       if constexpr (kIsTurned) {
         float* const rows = reinterpret_cast<float*>(my_.turning);
-        TransposeBlock<float>(my_.width, Padded<T>(keys), {from, kAttentionTile}, {rows, my_.width});
+        TransposeBlock<float>(sizes.width, Padded<T>(keys), {from, kAttentionTile}, {rows, sizes.width});
         from = rows;
       }
       for (int64_t i = 0; i < keys; ++i) {
         Gradient* const row = to.data + i * to.stride;
         if ((started >> panel & 1u) == 0) {
-          std::fill(row, row + shape_.head, Gradient(0.0f));
+          std::fill(row, row + sizes.elements, Gradient(0.0f));
           continue;
         }
 #pragma omp simd
-        for (int64_t j = 0; j < shape_.head; ++j) row[j] = Gradient(from[i * my_.width + j] * factor);
+        for (int64_t j = 0; j < sizes.elements; ++j) row[j] = Gradient(from[i * sizes.width + j] * factor);
       }
     });
   }
@@ -902,16 +927,19 @@ void ForEachPiece(const AttentionShape& shape, const AttentionInputs<T>& inputs,
 template <typename T>
 class PartialGradient {
  public:
-  PartialGradient(const AttentionShape& shape, const AttentionStrides& strides, int64_t pieces, T* gradient)
+  // `head`: elements of a row of it.
+  PartialGradient(const AttentionShape& shape, const AttentionStrides& strides, int64_t head, int64_t pieces,
+                  T* gradient)
       : shape_(shape),
         strides_(strides),
+        head_(head),
         pieces_(pieces),
         gradient_(gradient),
         parts_(static_cast<size_t>(gradient == nullptr ? 0 : shape.batch * shape.key_heads * pieces * Elements())) {}
 
   Block<float> Part(int64_t batch, int64_t key_head, int64_t piece) {
     if (gradient_ == nullptr) return {nullptr, 0};
-    return {parts_.data() + ((batch * shape_.key_heads + key_head) * pieces_ + piece) * Elements(), shape_.head};
+    return {parts_.data() + ((batch * shape_.key_heads + key_head) * pieces_ + piece) * Elements(), head_};
   }
 
   void AddUp() {
@@ -924,7 +952,7 @@ class PartialGradient {
       const int64_t batch = i / shape_.columns / shape_.key_heads;
       const float* const parts = From(Part(batch, key_head, 0), row).data;
       T* const to = From(RowsOf(gradient_, strides_, batch, key_head), row).data;
-      for (int64_t j = 0; j < shape_.head; ++j) {
+      for (int64_t j = 0; j < head_; ++j) {
         float sum = 0.0f;
         for (int64_t piece = 0; piece < pieces_; ++piece) sum += parts[piece * Elements() + j];
         to[j] = T(sum);
@@ -933,10 +961,11 @@ class PartialGradient {
   }
 
  private:
-  int64_t Elements() const { return shape_.columns * shape_.head; }
+  int64_t Elements() const { return shape_.columns * head_; }
 
   const AttentionShape& shape_;
   const AttentionStrides& strides_;
+  const int64_t head_;
   const int64_t pieces_;
   T* const gradient_;
   WorkspaceVector<float> parts_;
@@ -980,8 +1009,8 @@ class PartialBias {
 template <typename T>
 void GradientsByPieces(const AttentionShape& shape, const AttentionInputs<T>& inputs, const AttentionResults& results,
                        int64_t pieces, PartialBias& bias, T* dq, T* dk, T* dv) {
-  PartialGradient<T> keys(shape, shape.dk, pieces, dk);
-  PartialGradient<T> values(shape, shape.dv, pieces, dv);
+  PartialGradient<T> keys(shape, shape.dk, shape.head, pieces, dk);
+  PartialGradient<T> values(shape, shape.dv, shape.ValueHead(), pieces, dv);
   ForEachPiece<T>(shape, inputs, results,
                   [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t number) {
                     piece.Gradients(dq, keys.Part(batch, key_head, number), values.Part(batch, key_head, number),
@@ -1025,7 +1054,7 @@ void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, cons
   const AttentionResults results = {
       .dq = dq != nullptr, .dk = dk != nullptr, .dv = dv != nullptr, .bias = shape.bias.gradient != nullptr};
   if (!results.AreGradients()) return;
-  CountFlops(kGradientOverForward * FlopsOf(shape));
+  CountFlops(GradientFlopsOf(shape));
   ComputeGradients<T>(shape, {q, k, v, out, logsumexp, dout}, results, dq, dk, dv);
 }
 

@@ -65,21 +65,33 @@ class AttentionMemory {
   int64_t bytes_ = 0;
 };
 
+// Elements of a row of a head.
+struct HeadSizes {
+  int64_t elements = 0;
+  int64_t width = 0;        // When padded.
+  int64_t words = 0;        // Of that.
+  int64_t panel_words = 0;  // Of the rows of a panel, or of a tile.
+
+  template <typename T>
+  static HeadSizes Of(int64_t elements) {
+    return {elements, Padded<T>(elements), PaddedWords<T>(elements), kAttentionTile * PaddedWords<T>(elements)};
+  }
+};
+
 // What a thread keeps while it works on a piece. The pointers that its results do not need are null.
 template <typename T>
 struct AttentionBlocks {
-  int64_t width = 0;        // Elements of a padded head.
-  int64_t head_words = 0;   // Its words.
-  int64_t panel_words = 0;  // Words of the keys of a panel, or of the queries of a tile.
-  int64_t panels = 0;       // In a group.
-  int64_t kept_tiles = 0;   // Whose sums are kept: all of a piece, or one where one group holds all keys.
+  HeadSizes of_keys;       // And of queries.
+  HeadSizes of_values;     // And of results.
+  int64_t panels = 0;      // In a group.
+  int64_t kept_tiles = 0;  // Whose sums are kept: all of a piece, or one where one group holds all keys.
 
   // Of each tile that is kept.
-  float* result = nullptr;   // [kAttentionTile, width]: out, or dq.
+  float* result = nullptr;   // [kAttentionTile, width of values or of keys]: out, or dq.
   float* largest = nullptr;  // m, of each query.
   float* sum = nullptr;      // sum_j exp(s - m)
 
-  // Of each panel of a group.
+  // Of each panel of a group. Widths are those of keys or of values.
   Word<T>* keys = nullptr;           // k^T: [head words, kAttentionTile]
   Word<T>* values = nullptr;         // v by pairs of keys: [kAttentionTile words, width]; for gradients v^T, as k^T.
   Word<T>* keys_by_pairs = nullptr;  // k: [kAttentionTile words, width]
@@ -97,39 +109,40 @@ struct AttentionBlocks {
   Word<T>* gradient_by_pairs = nullptr;  // dout^T
   float* delta = nullptr;                // Of each query.
 
-  Word<T>* turning = nullptr;  // What is transposed next: [kAttentionTile, width]
+  Word<T>* turning = nullptr;  // What is transposed next: [kAttentionTile, the larger width]
 
   int64_t bytes = 0;
 
   AttentionBlocks(const AttentionShape& shape, const AttentionResults& results, void* memory)
-      : width(Padded<T>(shape.head)),
-        head_words(PaddedWords<T>(shape.head)),
-        panel_words(kAttentionTile * head_words),
+      : of_keys(HeadSizes::Of<T>(shape.head)),
+        of_values(HeadSizes::Of<T>(shape.ValueHead())),
         panels(std::min(kGroupPanels, TileCount(shape.columns))),
         kept_tiles(panels == TileCount(shape.columns) ? 1 : PiecesOfQueries(shape).tiles_of_piece) {
     constexpr int64_t kSquare = kAttentionTile * kAttentionTile;
     AttentionMemory parts(memory);
-    if (results.out || results.dq) parts.Take(kept_tiles * kAttentionTile * width, result);
-    for (Word<T>** part : {&keys, &values}) parts.Take(panels * panel_words, *part);
-    parts.Take(panel_words, query);
-    parts.Take(kAttentionTile * width, turning);
+    if (results.out) parts.Take(kept_tiles * kAttentionTile * of_values.width, result);
+    if (results.dq) parts.Take(kept_tiles * kAttentionTile * of_keys.width, result);
+    parts.Take(panels * of_keys.panel_words, keys);
+    parts.Take(panels * of_values.panel_words, values);
+    parts.Take(of_keys.panel_words, query);
+    parts.Take(kAttentionTile * std::max(of_keys.width, of_values.width), turning);
     if (results.out) {
       for (float** part : {&largest, &sum}) parts.Take(kept_tiles * kAttentionTile, *part);
       parts.Take(panels * kSquare, scores);
     }
     if (results.AreGradients()) {
       for (float** part : {&scores, &by_weights}) parts.Take(kSquare, *part);
-      parts.Take(panel_words, gradient);
+      parts.Take(of_values.panel_words, gradient);
       parts.Take(kAttentionTile, delta);
     }
-    if (results.dq) parts.Take(panels * panel_words, keys_by_pairs);
+    if (results.dq) parts.Take(panels * of_keys.panel_words, keys_by_pairs);
     if (results.dk) {
-      parts.Take(panels * kAttentionTile * width, key_gradient);
-      parts.Take(panel_words, query_by_pairs);
+      parts.Take(panels * kAttentionTile * of_keys.width, key_gradient);
+      parts.Take(of_keys.panel_words, query_by_pairs);
     }
     if (results.dv) {
-      parts.Take(panels * kAttentionTile * width, value_gradient);
-      parts.Take(panel_words, gradient_by_pairs);
+      parts.Take(panels * kAttentionTile * of_values.width, value_gradient);
+      parts.Take(of_values.panel_words, gradient_by_pairs);
     }
     bytes = parts.bytes();
   }

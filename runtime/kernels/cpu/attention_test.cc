@@ -75,6 +75,9 @@ TEST(AttentionOnCpu, SeveralPiecesOfTheQueries) {
     // Pieces end within heads.
     shape = {.heads = 9, .key_heads = 3, .rows = 200, .columns = 90, .head = 16, .scale = 0.5f, .causal = causal};
     CheckAll(shape, Lying::kPacked);
+    // Of several groups of keys, too, and with values of another size.
+    shape = {.rows = 300, .columns = 1100, .head = 40, .value_head = 20, .scale = 0.5f, .causal = causal};
+    CheckAll(shape, Lying::kHeadsInside);
   }
 }
 
@@ -110,11 +113,16 @@ TEST(AttentionOnCpu, ThreadsDoNotChangeResults) {
 }
 
 AttentionShape InOrder(AttentionShape shape) {
-  shape.q = shape.out = Place::Of(Lying::kHeadsOutside, shape.batch, shape.heads, shape.rows, shape.head, 0).strides;
-  shape.k = shape.v =
-      Place::Of(Lying::kHeadsOutside, shape.batch, shape.key_heads, shape.columns, shape.head, 0).strides;
-  shape.dq = shape.dout = shape.q;
-  shape.dk = shape.dv = shape.k;
+  const auto of_queries = [&](int64_t head) {
+    return Place::Of(Lying::kHeadsOutside, shape.batch, shape.heads, shape.rows, head, 0).strides;
+  };
+  const auto of_keys = [&](int64_t head) {
+    return Place::Of(Lying::kHeadsOutside, shape.batch, shape.key_heads, shape.columns, head, 0).strides;
+  };
+  shape.q = shape.dq = of_queries(shape.head);
+  shape.k = shape.dk = of_keys(shape.head);
+  shape.out = shape.dout = of_queries(shape.ValueHead());
+  shape.v = shape.dv = of_keys(shape.ValueHead());
   return shape;
 }
 
@@ -127,7 +135,7 @@ std::vector<int64_t> WorkspaceOf(const AttentionShape& sizes) {
     const AttentionShape shape = InOrder(sizes);
     AttentionValues<T> values = AttentionValues<T>::RandomOf(shape);
     const auto [q, k, v, dout, bias, ranges] = values;
-    std::vector<T> out = q, dq = q, dk = k, dv = v;
+    std::vector<T> out = dout, dq = q, dk = k, dv = v;
     std::vector<float> logsumexp(static_cast<size_t>(shape.batch * shape.heads * shape.rows));
     Attention(shape, q.data(), k.data(), v.data(), out.data(), logsumexp.data());
     peaks.push_back(WorkspaceBytes().peak);
@@ -143,12 +151,16 @@ TEST(AttentionOnCpu, Workspace) {
   const AttentionShape many = {.batch = 8, .rows = 100, .columns = 300, .head = 40};
   const AttentionShape one = {.rows = 700, .columns = 1200, .head = 16};
   const AttentionShape grouped = {.heads = 8, .key_heads = 2, .rows = 200, .columns = 1200, .head = 16};
+  const AttentionShape narrow = {
+      .heads = 8, .key_heads = 2, .rows = 200, .columns = 1200, .head = 40, .value_head = 20};
   EXPECT_EQ(WorkspaceOf<float>(many), (std::vector<int64_t>{242176, 413952}));
   EXPECT_EQ(WorkspaceOf<BFloat16>(many), (std::vector<int64_t>{205312, 385280}));
   EXPECT_EQ(WorkspaceOf<float>(one), (std::vector<int64_t>{429056, 736256}));
   EXPECT_EQ(WorkspaceOf<BFloat16>(one), (std::vector<int64_t>{457728, 872704}));
   EXPECT_EQ(WorkspaceOf<float>(grouped), (std::vector<int64_t>{419840, 1648640}));
   EXPECT_EQ(WorkspaceOf<BFloat16>(grouped), (std::vector<int64_t>{440320, 1777920}));
+  EXPECT_EQ(WorkspaceOf<float>(narrow), (std::vector<int64_t>{649216, 3291392}));
+  EXPECT_EQ(WorkspaceOf<BFloat16>(narrow), (std::vector<int64_t>{518144, 3164416}));
 }
 
 // A query that is not a number has no result and no gradient; the others have theirs.

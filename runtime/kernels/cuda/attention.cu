@@ -3,6 +3,7 @@
 //
 // With s the scores, L the logsumexp of a row, p = exp(s - L) the weights and d = dout v^T, the gradient by the scores
 // is p (d - delta), where delta = sum_j p d = dout out, row by row: DeltaOfRows.
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -303,6 +304,7 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, flo
   T* const weights = tiles.Weights();
   const AttentionShape& shape = all.shape;
   const int head = static_cast<int>(shape.head);
+  const int value_head = static_cast<int>(shape.ValueHead());
   const BlockPlace place(shape.heads, shape.rows, kTile);
   const Sight sight(shape, place.batch);
   const int64_t key_head = place.head / all.HeadsPerKeyHead();
@@ -334,7 +336,7 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, flo
   for (int64_t column = FirstTile(columns, kTile); column < columns.end; column += kTile) {
     __syncthreads();
     ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
-    LoadTile<T, kHead>(values, column, shape.columns, head, other);
+    LoadTile<T, kHead>(values, column, shape.columns, value_head, other);
     ForEachOfRow<kTile>([&](int j) {
       float weight = 0.0f;
       if (seen.Has(column + j)) {
@@ -347,7 +349,7 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, flo
     result.Add(weights, other);
   }
   __syncthreads();
-  result.Store(scores, RowsOf(out, shape.out, place.batch, place.head), place.first, shape.rows, head);
+  result.Store(scores, RowsOf(out, shape.out, place.batch, place.head), place.first, shape.rows, value_head);
 }
 
 // delta, by a warp for each query.
@@ -362,7 +364,7 @@ __global__ void __launch_bounds__(kThreads)
   const T* const of_out = RowsOf(out, shape.out, batch, head).At(row);
   const T* const of_dout = RowsOf(dout, shape.dout, batch, head).At(row);
   float sum = 0.0f;
-  for (int64_t d = threadIdx.x % kWarp; d < shape.head; d += kWarp) {
+  for (int64_t d = threadIdx.x % kWarp; d < shape.ValueHead(); d += kWarp) {
     sum += static_cast<float>(of_out[d]) * static_cast<float>(of_dout[d]);
   }
   sum = GroupReduce<kWarp>(sum, Sum());
@@ -409,13 +411,14 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   T* const gradients = tiles.Weights();
   const AttentionShape& shape = all.shape;
   const int head = static_cast<int>(shape.head);
+  const int value_head = static_cast<int>(shape.ValueHead());
   const BlockPlace place(shape.heads, shape.rows, kTile);
   const Sight sight(shape, place.batch);
   const int64_t key_head = place.head / all.HeadsPerKeyHead();
   const Rows<const T> keys = RowsOf(all.k, shape.k, place.batch, key_head);
   const Rows<const T> values = RowsOf(all.v, shape.v, place.batch, key_head);
   LoadTile<T, kHead>(RowsOf(all.q, shape.q, place.batch, place.head), place.first, shape.rows, head, own);
-  LoadTile<T, kHead>(RowsOf(all.dout, shape.dout, place.batch, place.head), place.first, shape.rows, head,
+  LoadTile<T, kHead>(RowsOf(all.dout, shape.dout, place.batch, place.head), place.first, shape.rows, value_head,
                      own_gradient);
   const int mine = RunningRow<kTile>::Row();
   const RowFactors row(all, all.FirstQuery(place.batch, place.head), place.first + mine);
@@ -427,7 +430,7 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   const BiasOfRow bias(shape.bias, place.head, place.first + mine);
   for (int64_t column = FirstTile(columns, kTile); column < columns.end; column += kTile) {
     __syncthreads();
-    ScoresWith<T, kHead>(own_gradient, values, column, shape.columns, head, other, weighed);
+    ScoresWith<T, kHead>(own_gradient, values, column, shape.columns, value_head, other, weighed);
     ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
     ForEachOfRow<kTile>([&](int j) {
       const int at = mine * Size::kScorePitch + j;
@@ -468,11 +471,14 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
   T* const gradients = kBoth ? tiles.Weights() : weights;
   const AttentionShape& shape = all.shape;
   const int head = static_cast<int>(shape.head);
+  const int value_head = static_cast<int>(shape.ValueHead());
   const BlockPlace place(shape.key_heads, shape.columns, kTile);
   const Sight sight(shape, place.batch);
   const Span rows = sight.RowsThatMaySee(place.first, kTile);
   LoadTile<T, kHead>(RowsOf(all.k, shape.k, place.batch, place.head), place.first, shape.columns, head, own_key);
-  LoadTile<T, kHead>(RowsOf(all.v, shape.v, place.batch, place.head), place.first, shape.columns, head, own_value);
+  // Without values there are zeros, of which nothing is wanted.
+  LoadTile<T, kHead>(RowsOf(all.v, shape.v, place.batch, place.head), place.first, all.v == nullptr ? 0 : shape.columns,
+                     value_head, own_value);
   const int mine = RunningRow<kTile>::Row();
   Accumulator<T, kHead> key_result;
   Accumulator<T, kHead> value_result;
@@ -488,14 +494,14 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
       __syncthreads();
       // In a tile for both stays what is loaded last, by which the sum below multiplies.
       if constexpr (kSought == Sought::kKey) {
-        ScoresWith<T, kHead>(own_value, query_gradients, first, shape.rows, head, gradient, weighed);
+        ScoresWith<T, kHead>(own_value, query_gradients, first, shape.rows, value_head, gradient, weighed);
         ScoresWith<T, kHead>(own_key, queries, first, shape.rows, head, query, scores);
       } else if constexpr (kSought == Sought::kValue) {
         ScoresWith<T, kHead>(own_key, queries, first, shape.rows, head, query, scores);
-        ScoresWith<T, kHead>(own_value, query_gradients, first, shape.rows, head, gradient, weighed);
+        ScoresWith<T, kHead>(own_value, query_gradients, first, shape.rows, value_head, gradient, weighed);
       } else {
         LoadTile<T, kHead>(queries, first, shape.rows, head, query);
-        LoadTile<T, kHead>(query_gradients, first, shape.rows, head, gradient);
+        LoadTile<T, kHead>(query_gradients, first, shape.rows, value_head, gradient);
         __syncthreads();
         Scores<kHead>(own_key, query, scores);
         Scores<kHead>(own_value, gradient, weighed);
@@ -531,7 +537,7 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
   }
   if constexpr (kSought != Sought::kKey) {
     if (dv != nullptr) {
-      value_result.Store(scores, RowsOf(dv, shape.dv, place.batch, place.head), place.first, shape.columns, head);
+      value_result.Store(scores, RowsOf(dv, shape.dv, place.batch, place.head), place.first, shape.columns, value_head);
     }
   }
 }
@@ -551,6 +557,7 @@ __global__ void __launch_bounds__(kThreads, 1) GradientBias(Operands<T> all, flo
   float* const weighed = tiles.Scores();
   const AttentionShape& shape = all.shape;
   const int head = static_cast<int>(shape.head);
+  const int value_head = static_cast<int>(shape.ValueHead());
   const int64_t batch = blockIdx.x / shape.heads;
   const int64_t query_head = blockIdx.x % shape.heads;
   const Sight sight(shape, batch);
@@ -565,7 +572,7 @@ __global__ void __launch_bounds__(kThreads, 1) GradientBias(Operands<T> all, flo
   for (int64_t first = 0; first < shape.rows; first += kTile) {
     __syncthreads();
     LoadTile<T, kHead>(RowsOf(all.q, shape.q, batch, query_head), first, shape.rows, head, own);
-    LoadTile<T, kHead>(RowsOf(all.dout, shape.dout, batch, query_head), first, shape.rows, head, own_gradient);
+    LoadTile<T, kHead>(RowsOf(all.dout, shape.dout, batch, query_head), first, shape.rows, value_head, own_gradient);
     const RowFactors row(all, all.FirstQuery(batch, query_head), first + mine);
     const Span columns = sight.OfRows(first, kTile);
     const Span seen = sight.Of(first + mine);
@@ -573,7 +580,7 @@ __global__ void __launch_bounds__(kThreads, 1) GradientBias(Operands<T> all, flo
     const BiasOfRow bias(shape.bias, query_head, first + mine);
     for (int64_t column = FirstTile(columns, kTile); column < columns.end; column += kTile) {
       __syncthreads();
-      ScoresWith<T, kHead>(own_gradient, values, column, shape.columns, head, other, weighed);
+      ScoresWith<T, kHead>(own_gradient, values, column, shape.columns, value_head, other, weighed);
       ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
       ForEachOfRow<kTile>([&](int j) {
         const int at = mine * Size::kScorePitch + j;
@@ -620,9 +627,10 @@ PhiloxKey KeyOf(const AttentionDropout& dropout) {
   return dropout.rate > 0.0f ? StreamKey(dropout.stream) : PhiloxKey{};
 }
 
-// Calls run with a constant head size for which kernels are made: the next power of two.
+// Calls run with a constant head size for which kernels are made: the next power of two for all of its tensors.
 template <typename Run>
-void WithHead(int64_t head, Run run) {
+void WithHead(const AttentionShape& shape, Run run) {
+  const int64_t head = std::max(shape.head, shape.ValueHead());
   if (head <= 32) return run(std::integral_constant<int, 32>());
   if (head <= 64) return run(std::integral_constant<int, 64>());
   if (head <= 128) return run(std::integral_constant<int, 128>());
@@ -636,7 +644,7 @@ void AttentionByTiles(const AttentionShape& shape, const T* q, const T* k, const
   using namespace attention;
   CheckTensorCores<T>("attention");
   const Operands<T> operands = {.shape = shape, .q = q, .k = k, .v = v, .key = KeyOf(shape.dropout)};
-  WithHead(shape.head, [&](auto head) {
+  WithHead(shape, [&](auto head) {
     constexpr int kHead = decltype(head)::value;
     Launch(Forward<T, kHead>, BlocksFor<T, kHead>(shape.batch * shape.heads, shape.rows, 2, 1, 1), operands, out,
            logsumexp);
@@ -658,7 +666,7 @@ void AttentionGradientByTiles(const AttentionShape& shape, const T* q, const T* 
   Launch(DeltaOfRows<T>, LaunchShape{.blocks = (queries + kWarps - 1) / kWarps, .threads = kThreads}, shape, out, dout,
          delta);
   const Operands<T> operands = {shape, q, k, v, KeyOf(shape.dropout), dout, logsumexp, delta};
-  WithHead(shape.head, [&](auto head) {
+  WithHead(shape, [&](auto head) {
     constexpr int kHead = decltype(head)::value;
     if (dq != nullptr) {
       Launch(GradientQuery<T, kHead>, BlocksFor<T, kHead>(shape.batch * shape.heads, shape.rows, 3, 2, 1), operands,

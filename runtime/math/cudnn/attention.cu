@@ -31,7 +31,7 @@ void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, cons
                        const float* logsumexp, const T* dout, std::common_type_t<T>* dq, std::common_type_t<T>* dk,
                        std::common_type_t<T>* dv) {
   if (dq == nullptr && dk == nullptr && dv == nullptr) return;
-  CountFlops(kGradientOverForward * FlopsOf(shape));
+  CountFlops(GradientFlopsOf(shape));
   if constexpr (!std::is_same_v<T, float>) {
     if (AttentionGradientByLibrary(kSdpaType<T>, shape, q, k, v, out, logsumexp, dout, dq, dk, dv)) return;
   }

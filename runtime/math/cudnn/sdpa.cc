@@ -72,7 +72,7 @@ struct PreparedSdpa {
 std::string RefusalOf(const SdpaCall& call) {
   const AttentionShape& shape = call.shape;
   constexpr int64_t kUnit = kAlignment / kElementBytes;
-  bool is_aligned = shape.head % kUnit == 0;
+  bool is_aligned = shape.head % kUnit == 0 && shape.ValueHead() % kUnit == 0;
   std::vector<AttentionStrides> all = {shape.q, shape.k, shape.v, shape.out};
   if (call.part == SdpaPart::kGradient) all.insert(all.end(), {shape.dout, shape.dq, shape.dk, shape.dv});
   for (const AttentionStrides& strides : all) {
@@ -157,10 +157,12 @@ Places PlacesIn(const AttentionShape& shape, const SdpaSlice& slice, const Place
 std::string TextOf(const SdpaCall& call) {
   const auto number = [](int64_t value) { return static_cast<long long>(value); };
   const AttentionShape& shape = call.shape;
-  return Format("%s %lld x %lld queries and %lld keys with %lld heads (%lld) of %lld elements",
+  const std::string of_values =
+      shape.ValueHead() == shape.head ? "" : Format(", and of %lld in values", number(shape.ValueHead()));
+  return Format("%s %lld x %lld queries and %lld keys with %lld heads (%lld) of %lld elements%s",
                 call.part == SdpaPart::kGradient ? "gradients of attention of" : "attention of", number(shape.batch),
                 number(shape.rows), number(shape.columns), number(shape.heads), number(shape.key_heads),
-                number(shape.head));
+                number(shape.head), of_values.c_str());
 }
 
 bool Refused(const SdpaCall& call, const std::string& why) {
@@ -170,7 +172,7 @@ bool Refused(const SdpaCall& call, const std::string& why) {
 
 bool Compute(const SdpaCall& call, const Places& places) {
   const AttentionShape& shape = call.shape;
-  if (shape.batch * shape.heads * shape.rows * shape.columns * shape.head == 0) return false;
+  if (shape.batch * shape.heads * shape.rows * shape.columns * shape.head * shape.ValueHead() == 0) return false;
   for (const auto& [number, place] : places) {
     if (place == nullptr) return Refused(call, "not all of its results are wanted");
     if (reinterpret_cast<uintptr_t>(place) % kAlignment != 0) {

@@ -34,9 +34,9 @@ struct SdpaCall {
   bool operator==(const SdpaCall& other) const {
     const auto strides = [](const AttentionStrides& s) { return std::tie(s.batch, s.head, s.row); };
     const auto fields = [&](const AttentionShape& s) {
-      return std::make_tuple(s.batch, s.heads, s.key_heads, s.rows, s.columns, s.head, s.scale, s.causal, s.first_row,
-                             s.zigzag.pairs, s.window, s.cap, s.first != nullptr, strides(s.q), strides(s.k),
-                             strides(s.v), strides(s.out), strides(s.dout), strides(s.dq), strides(s.dk),
+      return std::make_tuple(s.batch, s.heads, s.key_heads, s.rows, s.columns, s.head, s.ValueHead(), s.scale, s.causal,
+                             s.first_row, s.zigzag.pairs, s.window, s.cap, s.first != nullptr, strides(s.q),
+                             strides(s.k), strides(s.v), strides(s.out), strides(s.dout), strides(s.dq), strides(s.dk),
                              strides(s.dv));
     };
     return type == other.type && part == other.part && fields(shape) == fields(other.shape);
@@ -46,6 +46,9 @@ struct SdpaCall {
 // The numbers by which a graph knows its tensors.
 enum SdpaTensor : int64_t { kQuery = 1, kKey, kValue, kResult, kLogsumexp, kDResult, kDQuery, kDKey, kDValue };
 
+inline bool HasValueHeads(SdpaTensor tensor) {
+  return tensor == kValue || tensor == kResult || tensor == kDResult || tensor == kDValue;
+}
 inline bool IsOfKeys(SdpaTensor tensor) {
   return tensor == kKey || tensor == kValue || tensor == kDKey || tensor == kDValue;
 }
@@ -106,7 +109,8 @@ class SdpaTensors {
       return;
     }
     const AttentionStrides& strides = StridesOf(s, tensor);
-    attributes.set_dim({s.batch, heads, rows, s.head}).set_stride({strides.batch, strides.head, strides.row, 1});
+    attributes.set_dim({s.batch, heads, rows, HasValueHeads(tensor) ? s.ValueHead() : s.head})
+        .set_stride({strides.batch, strides.head, strides.row, 1});
   }
 
   const AttentionShape& shape_;
