@@ -3,11 +3,15 @@
 //   Answers<int> lying_like(/*unknown=*/-1);
 //   if (lying_like.Of(rule, layout) < 0) lying_like.Set(rule, layout, …);
 //
-// An array rather than a hash map: a search asks millions of times, mostly what it asked before.
+// Arrays rather than a hash map: a search asks millions of times, mostly what it asked before. A row is one of pages,
+// of which only those with answers are there: in a graph whose layers all differ, rows are many and columns too, and
+// nearly all pairs have none.
 #ifndef CLEAVE_SEARCH_SOLVE_ASSIGNMENT_ANSWERS_H_
 #define CLEAVE_SEARCH_SOLVE_ASSIGNMENT_ANSWERS_H_
 
+#include <array>
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 namespace cleave::search {
@@ -21,19 +25,29 @@ class Answers {
   // The answer, or `unknown`. REQUIRES (as for Set): the numbers are not negative.
   Answer Of(int row, int column) const {
     const auto r = static_cast<size_t>(row), c = static_cast<size_t>(column);
-    return r < rows_.size() && c < rows_[r].size() ? rows_[r][c] : unknown_;
+    if (r >= rows_.size() || c / kPage >= rows_[r].size()) return unknown_;
+    const std::unique_ptr<Page>& page = rows_[r][c / kPage];
+    return page == nullptr ? unknown_ : (*page)[c % kPage];
   }
 
   void Set(int row, int column, Answer answer) {
     const auto r = static_cast<size_t>(row), c = static_cast<size_t>(column);
     if (r >= rows_.size()) rows_.resize(r + 1);
-    if (c >= rows_[r].size()) rows_[r].resize(c + 1, unknown_);
-    rows_[r][c] = answer;
+    if (c / kPage >= rows_[r].size()) rows_[r].resize(c / kPage + 1);
+    std::unique_ptr<Page>& page = rows_[r][c / kPage];
+    if (page == nullptr) {
+      page = std::make_unique<Page>();
+      page->fill(unknown_);
+    }
+    (*page)[c % kPage] = answer;
   }
 
  private:
+  static constexpr size_t kPage = 64;  // Answers.
+  using Page = std::array<Answer, kPage>;
+
   Answer unknown_;
-  std::vector<std::vector<Answer>> rows_;
+  std::vector<std::vector<std::unique_ptr<Page>>> rows_;
 };
 
 }  // namespace cleave::search
