@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/checkpoint/checkpoint.h"
+
 namespace cleave::runtime {
 namespace {
 
