@@ -49,12 +49,10 @@ void AddOptions(CLI::App& app, WatchOptions& options) {
       "NAME")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
-  CLI::Option* const once = app.add_flag("--once", options.once, "Show what there is, and do not wait for more");
-  CLI::Option* const csv =
-      app.add_flag("--csv", options.csv, "Print a table of all columns, or of those that are asked for");
-  CLI::Option* const log = app.add_flag("--log", options.is_log, "Draw values on a logarithmic axis");
-  CLI::Option* const ascii = app.add_flag("--ascii", options.ascii, "Draw in ASCII");
-  csv->excludes(once)->excludes(log)->excludes(ascii);
+  app.add_flag("--once", options.once, "Show what there is, and do not wait for more");
+  app.add_flag("--csv", options.csv, "Print a table of all columns, or of those that are asked for");
+  app.add_flag("--log", options.is_log, "Draw values on a logarithmic axis");
+  app.add_flag("--ascii", options.ascii, "Draw in ASCII");
   app.footer("On a terminal the curves are drawn anew as they grow, until the run has ended or Ctrl-C.");
 }
 
@@ -212,6 +210,10 @@ ExitCode RunWatch(const std::string& name, const std::string& summary, const std
   CLI::App app(summary, name);
   AddOptions(app, options);
   if (const auto exit = Parse(app, words)) return Print(*exit, out, err);
+  if (options.csv && (options.is_log || options.ascii)) {
+    return Print(UsageError(ErrorFormat::kText, "`--csv` prints numbers, of which `--log` and `--ascii` draw curves"),
+                 out, err);
+  }
   std::error_code error;
   const bool is_folder = fs::is_directory(options.run, error);
   if (!is_folder && !fs::exists(options.run, error))

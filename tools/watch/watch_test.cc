@@ -85,6 +85,7 @@ TEST(WatchTest, SaysWhatIsWrong) {
   EXPECT_EQ(Watch({"no_such_run"}).err, "error: there is no `no_such_run`\n");
   EXPECT_EQ(Watch({testing::TempDir()}).code, ExitCode::kModelWrong);
   const std::string path = WriteFile(kRun);
+  EXPECT_EQ(Watch({path, "--csv", "--log"}).code, ExitCode::kUsage);
   EXPECT_EQ(Watch({path, "--column", "acuracy"}).err, "error: no column `acuracy`; did you mean `accuracy`?\n");
   EXPECT_TRUE(absl::StrContains(Watch({path, "--column", "x"}).err, "there are epoch, loss,"));
   const Outcome broken = Watch({WriteFile("{\"step\":1,\"loss\":2}\nstep 2\n")});
