@@ -1,5 +1,6 @@
 #include "search/comparison.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,17 @@ bool IsBetter(const std::optional<MeasuredPlan>& a, const std::optional<Measured
               const SearchOptions& options) {
   if (!a.has_value() || !b.has_value()) return a.has_value();
   return options.objective == ir::Objective::kMemory ? a->peak < b->peak : a->step < b->step;
+}
+
+bool PaysTimeForMemory(const ir::Plan& plan, const ir::Pins& pins) {
+  if (plan.micro_batches > 1 && !pins.settings.micro_batches.has_value()) return true;
+  std::set<ir::OpId> pinned;
+  for (const ir::RetentionPin& pin : pins.retentions) pinned.insert(pin.op);
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const ir::OpId op(static_cast<int64_t>(i));
+    if (plan.ops[op].retention != ir::Retention::kKeep && pinned.count(op) == 0) return true;
+  }
+  return false;
 }
 
 std::string WhyTaken(const MeasuredPlan& taken, const std::optional<MeasuredPlan>& other) {

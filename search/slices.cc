@@ -1,6 +1,5 @@
 #include "search/slices.h"
 
-#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -31,18 +30,6 @@ Parts OpenLosses(const ir::Graph& graph, const ir::ParallelSettings& settings) {
   return parts;
 }
 
-// Whether a plan pays time for memory without being told to.
-bool SavesMemory(const ir::Plan& plan, const ir::Pins& pins) {
-  if (plan.micro_batches > 1 && !pins.settings.micro_batches.has_value()) return true;
-  std::set<ir::OpId> pinned;
-  for (const ir::RetentionPin& pin : pins.retentions) pinned.insert(pin.op);
-  for (size_t i = 0; i < plan.ops.size(); ++i) {
-    const ir::OpId op(static_cast<int64_t>(i));
-    if (plan.ops[op].retention != ir::Retention::kKeep && pinned.count(op) == 0) return true;
-  }
-  return false;
-}
-
 void ExplainParts(const Parts& parts, bool takes_slices, const std::string& why, ir::Plan& plan) {
   for (const auto& [loss, count] : parts) {
     ir::OpPlan& planned = plan.ops[loss];
@@ -68,7 +55,7 @@ std::optional<Found> SearchWithSlices(const ir::Graph& graph, const Cluster& clu
   if (!takes_all) {
     std::optional<Found> found = SearchWithRows(graph, cluster, pins, options, of_whole);
     const bool is_memory = options.objective == ir::Objective::kMemory;
-    if (found.has_value() && !is_memory && !SavesMemory(found->plan, pins)) {
+    if (found.has_value() && !is_memory && !PaysTimeForMemory(found->plan, pins)) {
       diagnostics.AddAll(of_whole);
       return found;
     }

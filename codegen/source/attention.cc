@@ -7,7 +7,9 @@
 #include "codegen/source/layer_scope.h"
 #include "codegen/source/parts.h"
 #include "ir/graph/attributes/keys.h"
+#include "base/check/check.h"
 #include "ir/graph/ops/attention.h"
+#include "ir/graph/ops/ring.h"
 #include "ir/graph/ops/zigzag.h"
 
 namespace cleave::codegen {
@@ -114,6 +116,19 @@ cpp::Expr ZigzagOf(Emission& emission, int64_t pairs, const Operand& q) {
   return cpp::Fields(std::move(fields));
 }
 
+// The number of the first key that the rank has. In a round of a ring it is of another rank's piece.
+cpp::Expr FirstKey(Emission& emission, const ir::Attributes& attributes, const Operand& k) {
+  const cpp::Expr own = emission.sizes.Begin(k.value, k.rows);
+  const int64_t pieces = ir::RingPieces(attributes);
+  if (pieces == 0) return own;
+  const ir::Value& value = emission.value(k.value);
+  const int64_t columns = emission.sizes.Whole(k.value, k.rows);
+  CLEAVE_CHECK(ir::CutCounts(value.layout, emission.program.mesh)[static_cast<size_t>(k.rows)] == pieces) << value.name;
+  const int64_t moved = columns / pieces * attributes.Get(ir::attribute::kTurn);
+  if (own.number().has_value()) return (*own.number() + moved) % columns;
+  return moved == 0 ? own : (own + moved) % columns;
+}
+
 // An AttentionShape (runtime/kernels), without the fields that keep their default. `step`: one of the ops;
 // `like_values`: a tensor with heads of values.
 cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& inputs, ir::ValueId like_values,
@@ -141,13 +156,13 @@ cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& input
     if (pairs > 0) fields.push_back({"zigzag", ZigzagOf(emission, pairs, q)});
     // In zigzag order the place of a query is found without it.
     const cpp::Expr first =
-        Difference(pairs > 0 ? cpp::Expr(0) : sizes.Begin(inputs.q, q.rows), 0, sizes.Begin(inputs.k, k.rows));
+        Difference(pairs > 0 ? cpp::Expr(0) : sizes.Begin(inputs.q, q.rows), 0, FirstKey(emission, attributes, k));
     if (first.number() != 0) fields.push_back({"first_row", first});
   }
   if (!inputs.ranges.empty()) {
     fields.push_back({"first", PlaceOf(emission, inputs.ranges[0])});
     fields.push_back({"end", PlaceOf(emission, inputs.ranges[1])});
-    const cpp::Expr first = sizes.Begin(inputs.k, k.rows);
+    const cpp::Expr first = FirstKey(emission, attributes, k);
     if (first.number() != 0) fields.push_back({"first_column", first});
   }
   if (attributes.Get(ir::attribute::kRate) > 0) fields.push_back({"dropout", DropoutOf(emission, attributes, q, k)});

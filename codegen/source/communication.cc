@@ -242,7 +242,18 @@ class CollectiveEmitter {
     return cpp::Name(name);
   }
 
+  // Each member gets the piece of the member `turn` places behind it.
+  void Turn(const ir::Transfer& transfer, cpp::Code& code) {
+    const int64_t members = emission_.program.mesh.Size(collective_.axes);
+    const cpp::Expr own = Group().Member("index");
+    Call("Permute",
+         {Name(transfer.input), Count(transfer.input), (own + (members - collective_.turn)) % members,
+          Name(transfer.output), Count(transfer.output), (own + collective_.turn) % members, Group()},
+         code);
+  }
+
   void Permute(const ir::Transfer& transfer, cpp::Code& code) {
+    if (collective_.turn != 0) return Turn(transfer, code);
     const cpp::Expr partners = Find(
         "Partners", "FindPartners", transfer, "_partners",
         {AxisLists(emission_.value(transfer.input).layout), AxisLists(emission_.value(transfer.output).layout)}, code);

@@ -73,6 +73,13 @@ class ParallelReader {
           reporter_, name, value, settings_.slice_losses,
           {{"auto", ir::SliceLosses::kAuto}, {"none", ir::SliceLosses::kNone}, {"all", ir::SliceLosses::kAll}});
     }
+    if (name == "ring_attention") {
+      settings_.ring_attention_span = value.span;
+      ReadChoice<ir::RingAttentions>(reporter_, name, value, settings_.ring_attention,
+                                     {{"auto", ir::RingAttentions::kAuto},
+                                      {"none", ir::RingAttentions::kNone},
+                                      {"all", ir::RingAttentions::kAll}});
+    }
     if (name == "zigzag") ReadZigzag(value);
     if (name == "recompute") {
       settings_.recompute_span = value.span;

@@ -35,6 +35,7 @@ const std::vector<std::string>& ParallelSettingNames() {
                                                            "stages",
                                                            "pipeline_schedule",
                                                            "slice_losses",
+                                                           "ring_attention",
                                                            "zigzag"};
   return names;
 }

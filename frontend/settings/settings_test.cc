@@ -481,6 +481,8 @@ TEST(ParallelTest, ReadsTheOtherWords) {
   EXPECT_EQ(settings("reduce = values;").sums, std::nullopt);
   EXPECT_EQ(settings("row_updates = none;").row_updates, ir::TableRows::kNone);
   EXPECT_EQ(settings("row_updates = all;").row_updates, ir::TableRows::kAll);
+  EXPECT_EQ(settings("").ring_attention, ir::RingAttentions::kAuto);
+  EXPECT_EQ(settings("ring_attention = all;").ring_attention, ir::RingAttentions::kAll);
   EXPECT_EQ(settings("").zigzag, std::nullopt);
   EXPECT_EQ(settings("zigzag = auto;").zigzag, std::nullopt);
   EXPECT_EQ(settings("zigzag = none;").zigzag, 0);

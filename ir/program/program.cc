@@ -286,6 +286,11 @@ PermutePartners PartnersOf(const Program& program, const Collective& collective,
   const Layout& from = program.value(collective.transfers[0].input).layout;
   const Layout& to = program.value(collective.transfers[0].output).layout;
   const std::vector<int> group = program.mesh.Group(rank, collective.axes);
+  if (collective.turn != 0) {
+    const auto members = static_cast<int64_t>(group.size()), own = program.mesh.Index(rank, collective.axes);
+    const auto member = [&](int64_t number) { return group[static_cast<size_t>(number % members)]; };
+    return {.destination = member(own + members - collective.turn), .origin = member(own + collective.turn)};
+  }
   return {.destination = Partner(program.mesh, group, from, to, rank),
           .origin = Partner(program.mesh, group, to, from, rank)};
 }

@@ -100,7 +100,9 @@ struct Messages {
 //   reduce_scatter  The input is partial over `axes`; in the output they are the last axes of to_dimension.
 //   all_to_all      `axes` are the last axes of from_dimension; in the output they are the last axes of to_dimension.
 //   permute         Both layouts have the same number of pieces in every dimension. Each rank sends its piece to
-//                   the one rank that needs it; a rank that already holds what it needs keeps it.
+//                   the one rank that needs it; a rank that already holds what it needs keeps it. With a `turn` both
+//                   layouts are the same, and the output is the value of an op `turn` of the input: each member gets
+//                   the piece of the member so many places behind it.
 //   broadcast       Every member gets the input of member `root`.
 //   neighbor_exchange without `messages`
 //                   The output is the input with windows: each rank gets what its windows have beyond its own piece
@@ -115,6 +117,7 @@ struct Collective {
   std::vector<Transfer> transfers;
   std::string why;  // "partial sums of h1.matmul", "h2.matmul reads h1.relu in rows"
   int root = 0;     // For a broadcast: the member's number in its group.
+  int turn = 0;     // For a permute.
   std::optional<Messages> messages = {};
 
   bool operator==(const Collective&) const = default;

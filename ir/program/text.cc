@@ -224,6 +224,7 @@ class Writer {
       attributes.push_back(absl::StrCat("send_to = ", partners.destination / MicroBatches(program_)));
       attributes.push_back(absl::StrCat("receive_from = ", partners.origin / MicroBatches(program_)));
     }
+    if (collective.turn != 0) attributes.push_back(absl::StrCat("turn = ", collective.turn));
     if (collective.kind == CollectiveKind::kBroadcast) attributes.push_back(absl::StrCat("root = ", collective.root));
     if (collective.messages.has_value()) {
       for (const auto& [name, numbers] : kMessageLists) {
@@ -566,6 +567,9 @@ class Parser {
       } else if (name == "root") {
         CLEAVE_ASSIGN_OR_RETURN(const int64_t root, reader_.Integer());
         collective.root = static_cast<int>(root);
+      } else if (name == "turn") {
+        CLEAVE_ASSIGN_OR_RETURN(const int64_t turn, reader_.Integer());
+        collective.turn = static_cast<int>(turn);
       } else if (const auto* list = FindMessageList(name); list != nullptr) {
         if (!collective.messages.has_value()) collective.messages = Messages{};
         CLEAVE_ASSIGN_OR_RETURN((*collective.messages).*(list->numbers), reader_.Integers());

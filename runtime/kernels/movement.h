@@ -35,6 +35,10 @@ void Transpose(const T* source, const std::vector<int64_t>& shape, const std::ve
 template <typename T>
 void MoveZigzag(const T* x, int64_t outer, int64_t elements, int64_t pairs, bool inverse, T* y);
 
+// The `pieces` equal pieces of the rows from number `turn` on, and behind them those before; x and y as above.
+template <typename T>
+void MovePieces(const T* x, int64_t outer, int64_t elements, int64_t pieces, int64_t turn, T* y);
+
 // y = x where the column is at most the row, both counted in the whole matrix, and `fill` elsewhere; with a `window`
 // other than 0 the row keeps only the last so many of these columns. x: `matrices` times [rows, columns], whose first
 // element is element (first_row, first_column) of the whole matrix. T is float, BFloat16 or Float16.

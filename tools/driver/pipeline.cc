@@ -11,8 +11,6 @@
 #include "codegen/codegen.h"
 #include "dsl/parse/parse.h"
 #include "ir/graph/ops/ops.h"
-#include "ir/graph/row_updates/row_updates.h"
-#include "ir/graph/sliced_losses/sliced_losses.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/join_attention/join_attention.h"
 #include "ir/transforms/pool_first/pool_first.h"
@@ -20,8 +18,8 @@
 #include "ir/transforms/quantize/quantize.h"
 #include "ir/transforms/zigzag/zigzag.h"
 #include "search/knobs/memory/memory.h"
+#include "search/rings.h"
 #include "search/search.h"
-#include "search/slices.h"
 #include "tools/driver/attention_check.h"
 #include "tools/driver/choose_cluster.h"
 #include "tools/driver/config_check.h"
@@ -167,7 +165,7 @@ std::optional<Planning> Search(const CompileOptions& options, const UnderstoodMo
   search::SearchOptions search = search::OptionsFrom(pins.settings);
   search.execution = ExecutionOn(options.target, model.module.training);
   std::optional<search::Found> found =
-      search::SearchWithSlices(model.training_graph, cluster, pins, search, diagnostics);
+      search::SearchWithRings(model.training_graph, cluster, pins, search, diagnostics);
   if (!found.has_value()) return std::nullopt;
   return Planning{.planned = {.cluster = cluster, .plan = std::move(found->plan)},
                   .program = std::move(found->program)};
@@ -179,9 +177,7 @@ std::optional<Seconds> StepOf(const CompileOptions& options, const UnderstoodMod
   const search::Execution execution = ExecutionOn(options.target, model.module.training);
   const PlannedModel& planned = planning.planned;
   if (!planning.program.has_value()) {
-    const ir::Graph graph = ir::WithRowUpdates(ir::WithParts(model.training_graph, ir::LossParts(planned.plan)),
-                                               ir::GradientsByRows(planned.plan));
-    absl::StatusOr<ir::LoweredProgram> made = search::ProgramOf(graph, planned.plan, planned.cluster, execution);
+    absl::StatusOr<ir::LoweredProgram> made = search::ProgramOf(GraphOf(model.training_graph, planned.plan), planned.plan, planned.cluster, execution);
     if (!made.ok()) return Bug("partition", made.status().message(), report);
     planning.program = *std::move(made);
   }
@@ -295,8 +291,7 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   std::optional<Planning> planning = MakePlan(options, model, report);
   if (!planning.has_value()) return std::nullopt;
   PlannedModel& planned = planning->planned;
-  model.training_graph = ir::WithParts(std::move(model.training_graph), ir::LossParts(planned.plan));
-  model.training_graph = ir::WithRowUpdates(std::move(model.training_graph), ir::GradientsByRows(planned.plan));
+  model.training_graph = GraphOf(model.training_graph, planned.plan);
   for (const std::string& error : ir::VerifyPlan(model.training_graph, planned.plan))
     return Bug("search", error, report);
   if (!CheckRankTable(options.rank_table, planned.plan.mesh.rank_count(), report.diagnostics)) return std::nullopt;

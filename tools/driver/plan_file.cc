@@ -9,6 +9,7 @@
 #include "base/file/file.h"
 #include "base/text/text.h"
 #include "ir/graph/manual/manual.h"
+#include "ir/graph/rings/rings.h"
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/graph/sliced_losses/sliced_losses.h"
 #include "ir/program/plan_json/plan_json.h"
@@ -102,8 +103,7 @@ class PlanFile {
   }
 
   bool HasRightDevices(const ir::Plan& plan) {
-    const ir::Graph graph =
-        ir::WithRowUpdates(ir::WithParts(model_.training_graph, ir::LossParts(plan)), ir::GradientsByRows(plan));
+    const ir::Graph graph = GraphOf(model_.training_graph, plan);
     const int64_t ranks = plan.mesh.rank_count();
     const std::string is_for = absl::StrCat("is for ", Plural(ranks, "device"));
     if (graph.is_manual() && ir::RankCount(graph.rank_axes) != ranks) {
@@ -183,6 +183,11 @@ class PlanFile {
 std::optional<PlannedModel> ReadPlanFile(const CompileOptions& options, UnderstoodModel& model,
                                          const ModelInPairs& in_zigzag, Diagnostics& diagnostics) {
   return PlanFile(options, model, in_zigzag, diagnostics).Read();
+}
+
+ir::Graph GraphOf(const ir::Graph& training_graph, const ir::Plan& plan) {
+  const ir::Graph round = ir::WithRings(training_graph, ir::RingAttention(plan));
+  return ir::WithRowUpdates(ir::WithParts(round, ir::LossParts(plan)), ir::GradientsByRows(plan));
 }
 
 }  // namespace cleave::tools

@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "base/diagnostic/diagnostic.h"
+#include "ir/graph/graph.h"
+#include "ir/sharding/plan/plan.h"
 #include "tools/driver/compiled_model.h"
 #include "tools/driver/options.h"
 
@@ -19,6 +21,9 @@ namespace cleave::tools {
 std::optional<PlannedModel> ReadPlanFile(const CompileOptions& options, UnderstoodModel& model,
                                          const std::function<std::optional<UnderstoodModel>(int64_t pairs)>& in_zigzag,
                                          Diagnostics& diagnostics);
+
+// The graph that the plan is of: which attention goes round, which losses are in parts, which gradients by rows.
+ir::Graph GraphOf(const ir::Graph& training_graph, const ir::Plan& plan);
 
 }  // namespace cleave::tools
 

@@ -30,6 +30,10 @@ int64_t PairsWorthTrying(const UnderstoodModel& model, const std::string& target
   const ir::ParallelSettings& settings = model.module.pins.settings;
   if (settings.zigzag.has_value() || model.module.training.mode != ir::Mode::kTrain) return 0;
   if (settings.objective == ir::Objective::kMemory) return 0;
+  if (!ir::RingAttention(plan).empty()) {
+    Explain(model.training_graph, "rows in their own order, in which keys go round", plan);
+    return 0;
+  }
   const int64_t pairs = ir::RowPieces(model.training_graph, plan);
   if (pairs == 1) return 0;
   std::optional<std::string> why = ir::WhyNoZigzag(model.module.graph, pairs);

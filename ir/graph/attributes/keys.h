@@ -55,6 +55,10 @@ inline constexpr Attribute<Ints> kHeadsInside{"heads_inside"};
 // In how many pairs of chunks the rows of a sequence lie in zigzag order (ir/graph/ops/zigzag.h); 0: in their own
 // order.
 inline constexpr Attribute<int64_t> kZigzag{"zigzag"};
+// Attention whose keys are cut as its queries are, into pieces that go round (ir/graph/ops/ring.h). Of one round of it,
+// and of `turn`: by how many of the `pieces` they have moved.
+inline constexpr Attribute<bool> kRing{"ring"};
+inline constexpr Attribute<int64_t> kTurn{"turn"};
 
 // Numbers in formulas.
 inline constexpr Attribute<double> kValue{"value"};

@@ -21,6 +21,9 @@
 //
 // With `zigzag` the queries lie in that order (zigzag.h), with all that has a number for each of them; keys do not.
 //
+// With `ring` queries and keys are cut into the same pieces of the rows, and with `pieces` each piece of the queries
+// sees one piece of the keys (ring.h). Then there are neither dropped weights nor a bias, nor zigzag order.
+//
 // Sizes: b samples, h heads, r queries, c keys, e elements of a head, v of a head of the values and the result. A
 // tensor is [b.., h, r, e], or [b.., r, h, e] where the attribute `heads_inside` says so of it; keys and values have c
 // for r. Where they have fewer heads than the queries, each is of a group of them: Ainslie and others, GQA (2023). The
@@ -42,6 +45,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/random_stream.h"
+#include "ir/graph/ops/ring.h"
 #include "ir/graph/ops/rules.h"
 #include "ir/graph/ops/zigzag.h"
 
@@ -148,6 +152,21 @@ OpError WrongShape(Types inputs, int input, const std::string& expected) {
           .about = {{input, absl::StrCat("is ", ShapeText(inputs[static_cast<size_t>(input)].shape))}}};
 }
 
+std::optional<OpError> CheckRing(const Sizes& sizes, const Attributes& attributes) {
+  const bool is_ring = attributes.IsSet(attribute::kRing);
+  const int64_t pieces = RingPieces(attributes);
+  if (!is_ring && pieces == 0) return std::nullopt;
+  const auto refuse = [](std::string why) { return OpError{.code = Code::kE0409, .message = std::move(why)}; };
+  if (sizes.rows != sizes.columns)
+    return refuse(absl::StrCat("a ring of ", sizes.rows, " queries and ", sizes.columns, " keys"));
+  if (attributes.Get(attribute::kRate) > 0 || attributes.Get(attribute::kBiased) || PairsOf(attributes) > 0)
+    return refuse("a ring with dropped weights, a bias by distance or rows in zigzag order");
+  const int64_t turn = attributes.Has(attribute::kTurn) ? attributes.Get(attribute::kTurn) : 0;
+  const bool is_round = pieces > 0 && sizes.rows % pieces == 0 && turn >= 0 && turn < pieces;
+  if (is_ring == is_round) return refuse(absl::StrCat(sizes.rows, " rows in ", pieces, " pieces, of round ", turn));
+  return std::nullopt;
+}
+
 // Checks that the inputs are what `expected` says, of which some at the end may be missing, and the ranges behind them.
 std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Part> expected, const Attributes& attributes) {
   if (auto error = CheckFloat(inputs, 0, "q")) return error;
@@ -168,6 +187,7 @@ std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Part> expected
   if (sizes.key_heads == 0 || sizes.heads % sizes.key_heads != 0)
     return WrongShape(inputs, 1, absl::StrCat("a number of heads that divides ", sizes.heads));
   if (auto error = CheckZigzag(attributes, sizes.rows)) return error;
+  if (auto error = CheckRing(sizes, attributes)) return error;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int number = static_cast<int>(i);
     const Part part = PartOf(expected, attributes, i, inputs.size());
@@ -201,14 +221,16 @@ FactorKinds KindsOfGradient(Part part) {
 }
 
 // The factors of all rules here, in this order: b.., h, g, r, c, e, v, t. Without groups `g` is missing, without a bias
-// the distances `t` are, and without values `v`; in zigzag order there are three for the rows `r`.
+// the distances `t` are, and without values `v`; in zigzag order there are three for the rows `r`. With `ring` the keys
+// are `r`, too, and of pieces, in a round of it, both have the factor `p` in front, which says that they are as many.
 struct Factors {
   std::vector<FactorList> leading;
-  int h, c, e;
+  int h, e;
   int v = -1;
   int t = -1;
   FactorList heads;
   FactorList rows;
+  FactorList columns;
 
   Factors(Rule& rule, const Sizes& sizes, bool has_values, const FactorKinds& kinds, const Attributes& attributes) {
     for (size_t d = 0; d < sizes.leading.size(); ++d) {
@@ -218,13 +240,22 @@ struct Factors {
     heads = {h};
     if (sizes.heads != sizes.key_heads)
       heads.push_back(AddFactor(rule, "g", sizes.heads / sizes.key_heads, kinds.groups));
-    rows = AddRows(rule, "r", sizes.rows, attributes, kinds.rows);
-    c = AddFactor(rule, "c", sizes.columns, kinds.columns);
+    if (attributes.IsSet(attribute::kRing)) {
+      rows = columns = {AddFactor(rule, "r", sizes.rows, FactorKind::kInner)};
+      rule.factors.back().equal_pieces = true;
+    } else if (const int64_t pieces = RingPieces(attributes); pieces > 0) {
+      const int p = AddFactor(rule, "p", pieces);
+      rule.factors.back().fixed_size = true;
+      rows = columns = {p, AddFactor(rule, "r", sizes.rows / pieces, FactorKind::kWhole)};
+    } else {
+      rows = AddRows(rule, "r", sizes.rows, attributes, kinds.rows);
+      columns = {AddFactor(rule, "c", sizes.columns, kinds.columns)};
+    }
     e = AddFactor(rule, "e", sizes.head, FactorKind::kWhole);
     if (has_values) v = AddFactor(rule, "v", sizes.value, FactorKind::kWhole);
     if (!attributes.Get(attribute::kBiased)) return;
     t = AddFactor(rule, "t", sizes.Distances(), FactorKind::kWhole);
-    rule.selections = {{.part = rows[0], .whole = t}, {.part = c, .whole = t, .begin = sizes.rows}};
+    rule.selections = {{.part = rows[0], .whole = t}, {.part = columns[0], .whole = t, .begin = sizes.rows}};
   }
 
   std::vector<FactorList> Of(Part part, const Attributes& attributes) const {
@@ -239,7 +270,7 @@ struct Factors {
       return dimensions;
     }
     const FactorList own_heads = IsOfKeys(part) ? FactorList{h} : heads;
-    const FactorList own_rows = IsOfKeys(part) ? FactorList{c} : rows;
+    const FactorList& own_rows = IsOfKeys(part) ? columns : rows;
     const bool inside = HasHeadsInside(attributes, part);
     dimensions.insert(
         dimensions.end(),
@@ -279,6 +310,8 @@ Rule GradientRule(Types inputs, const TensorType&, const Attributes& attributes)
 // of pairs of chunks in zigzag order. Of some rows in their own order the last ones see most, of some keys the first
 // ones are seen most: all but half of the square at the end of those rows, or at the beginning of those keys.
 double LargestCausalShare(const Sizes& sizes, const Attributes& attributes) {
+  // Some rank sees all of a piece that is not its own.
+  if (RingPieces(attributes) > 0 && attributes.Get(attribute::kTurn) > 0) return 1;
   if (sizes.rows == 0 || sizes.columns == 0 || PairsOf(attributes) > 0) return 0.5;
   const auto [less, more] = std::minmax({static_cast<double>(sizes.rows), static_cast<double>(sizes.columns)});
   return 1.0 - 0.5 * less / more;
@@ -350,6 +383,7 @@ class Reference {
         order_{PairsOf(attributes_), GlobalRows()},
         first_row_(RowsOf(FactorsOfRows(), scores_).begin),
         first_column_(scores_[scores_.size() - 1].begin),
+        pieces_(RingPieces(attributes_)),
         keeping_(evaluation, scores_) {}
 
   Strided Of(Part part) const { return Strided(sizes_.Of(part, attributes_), HasHeadsInside(attributes_, part)); }
@@ -407,6 +441,9 @@ class Reference {
  private:
   FactorList FactorsOfRows() const {
     FactorList factors;
+    const int last = static_cast<int>(scores_.size()) - 1;
+    if (RingPieces(attributes_) > 0) return {last - 1, last};
+    if (attributes_.IsSet(attribute::kRing)) return {last};
     const int count = PairsOf(attributes_) > 0 ? 3 : 1;
     for (int i = count; i > 0; --i) factors.push_back(static_cast<int>(scores_.size()) - 1 - i);
     return factors;
@@ -417,15 +454,26 @@ class Reference {
     return rows;
   }
 
+  // The number of a key in the whole sequence. In a round of the ring a query has only those of one piece.
+  std::optional<int64_t> NumberOf(const Query& query, int64_t column) const {
+    if (pieces_ == 0) return first_column_ + column;
+    const FactorRange& pieces = scores_[scores_.size() - 2];
+    const int64_t own = sizes_.rows / pieces.size, piece = query.row / own;
+    if (column / own != piece) return std::nullopt;
+    const int64_t turned = pieces.begin + piece + attributes_.Get(attribute::kTurn);
+    return turned % pieces_ * own + column % own;
+  }
+
   bool Sees(const Query& query, int64_t column) const {
     const int64_t row = order_.PlaceOf(first_row_ + query.row);
-    if (attributes_.Get(attribute::kCausal) &&
-        !IsSeenBehind(row, first_column_ + column, attributes_.Get(attribute::kWindow)))
+    const std::optional<int64_t> key = NumberOf(query, column);
+    if (!key.has_value()) return false;
+    if (attributes_.Get(attribute::kCausal) && !IsSeenBehind(row, *key, attributes_.Get(attribute::kWindow)))
       return false;
     if (!attributes_.Get(attribute::kRanges)) return true;
     const size_t end = evaluation_.inputs.size() - 1;
     const auto of_sample = static_cast<size_t>(query.sample * sizes_.rows + query.row);
-    const double number = static_cast<double>(first_column_ + column);
+    const double number = static_cast<double>(*key);
     return input(end - 1)[of_sample] <= number && number < input(end)[of_sample];
   }
 
@@ -452,6 +500,7 @@ class Reference {
   const absl::Span<const FactorRange> scores_;  // Of the factors of scores: b.., h, g, r, c.
   const ZigzagOrder order_;                     // Of the queries.
   const int64_t first_row_, first_column_;
+  const int64_t pieces_;  // Of a round of the ring.
   const Keeping keeping_;
 };
 
@@ -587,6 +636,9 @@ OpDefinition AttentionOp(std::initializer_list<absl::string_view> inputs, std::s
   definition.signature.push_back(OptionalAttribute(attribute::kKey, ""));
   definition.signature.push_back(OptionalAttribute(attribute::kHeadsInside, {0, 0, 0, 0}));
   definition.signature.push_back(ZigzagArgument());
+  definition.signature.push_back(RingArgument());
+  definition.signature.push_back(PiecesArgument());
+  definition.signature.push_back(TurnArgument());
   return definition;
 }
 
@@ -599,6 +651,7 @@ OpDefinition GradientThroughScores(const char* input) {
   definition.infer = Infer<kPart, kInputsOfGradient>;
   definition.rule = GradientRule<kPart, kInputsOfGradient>;
   definition.flops = FlopsOf<kOverKeys, kOverValues, kInputsOfGradient>;
+  if (kPart != kBias) definition.distribute = kPart == kQuery ? DistributeQueryGradient : DistributeKeyGradient;
   definition.evaluate = EvaluateGradient<kPart>;
   definition.choices = Choices<kInputsOfGradient>;
   return definition;
@@ -616,6 +669,7 @@ OpDefinition DefineAttention() {
   definition.rule = ForwardRule;
   definition.gradient = ForwardGradients;
   definition.flops = ForwardFlops;
+  definition.distribute = DistributeAttention;
   definition.evaluate = EvaluateForward;
   definition.choices = Choices<kInputsOfForward>;
   return definition;
@@ -631,6 +685,7 @@ OpDefinition DefineAttentionLogsumexp() {
   definition.infer = Infer<kLogsumexp, kInputsOfLogsumexp>;
   definition.rule = LogsumexpRule;
   definition.flops = FlopsOf<1, 0, kInputsOfLogsumexp>;
+  definition.distribute = DistributeLogsumexp;
   definition.evaluate = EvaluateLogsumexp;
   definition.choices = Choices<kInputsOfLogsumexp>;
   return definition;
@@ -643,6 +698,7 @@ OpDefinition DefineAttentionGradientValue() {
   definition.infer = Infer<kValue, kInputsOfValueGradient>;
   definition.rule = GradientRule<kValue, kInputsOfValueGradient>;
   definition.flops = FlopsOf<1, 1, kInputsOfValueGradient>;
+  definition.distribute = DistributeValueGradient;
   definition.evaluate = EvaluateValueGradient;
   definition.choices = Choices<kInputsOfValueGradient>;
   return definition;

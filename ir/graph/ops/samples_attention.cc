@@ -67,7 +67,8 @@ struct Case {
 std::vector<Case> CasesOf(Maker& maker) {
   std::vector<Case> cases;
   int64_t rows = maker.Size();
-  const int64_t columns = maker.Size(), head = maker.Size(), of_values = maker.Size(), key_heads = maker.Size();
+  int64_t columns = maker.Size();
+  const int64_t head = maker.Size(), of_values = maker.Size(), key_heads = maker.Size();
   const auto add = [&](const Shape& leading, int64_t heads, int64_t of_keys, const Ints& inside,
                        const Attributes& sight) {
     const auto shape = [&](size_t part, int64_t own_heads, int64_t own_rows) {
@@ -108,6 +109,9 @@ std::vector<Case> CasesOf(Maker& maker) {
   add({2}, 2, 2, {1, 1, 1, 1}, {{attribute::kCausal, true}, {attribute::kZigzag, 2}});
   add({}, 4, 2, {0, 1, 0, 0}, {{attribute::kCausal, true}, {attribute::kZigzag, 2}, {attribute::kWindow, 3}});
   add({2}, 2, 1, {1, 0, 1, 1}, {{attribute::kCausal, true}, {attribute::kZigzag, 1}, {attribute::kRanges, true}});
+  columns = rows;
+  add({2}, 4, 2, {1, 1, 0, 1}, {{attribute::kCausal, true}, {attribute::kCap, 1.5}, {attribute::kRing, true}});
+  add({}, 2, 2, {0, 0, 0, 0}, {{attribute::kRanges, true}, {attribute::kRing, true}});
   return cases;
 }
 

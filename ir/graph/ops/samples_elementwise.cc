@@ -69,6 +69,10 @@ void AddElementwiseSamples(Forms& forms) {
   for (const OpKind op : {OpKind::kQuotient, OpKind::kRemainder}) {
     forms[op] = [](Maker& maker) { Binary(maker, Fill::kLabels); };
   }
+  forms[OpKind::kMeanByLogs] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, b}}, {{a, 1}}, {{a, b}}, {{a, 1}}});
+  };
   forms[OpKind::kPow] = [](Maker& maker) { Binary(maker, Fill::kPositive); };
   forms[OpKind::kPower] = [](Maker& maker) {
     for (const double exponent : {0.0, 1.0, 2.0, 3.0, -1.0}) {

@@ -110,6 +110,11 @@ void AddMovementSamples(Forms& forms) {
     maker.Add({{{4 * a}, Fill::kLabels}},
               {{attribute::kAxis, 0}, {attribute::kZigzag, 2}, {attribute::kInverse, true}});
   };
+  forms[OpKind::kTurn] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, 6, b}}}, {{attribute::kAxis, 1}, {attribute::kPieces, 3}, {attribute::kTurn, 2}});
+    maker.Add({{{4 * a}}}, {{attribute::kAxis, 0}, {attribute::kPieces, 2}, {attribute::kTurn, 1}});
+  };
   forms[OpKind::kRopeAt] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), pairs = maker.Size();
     maker.Add({{{b, 2 * pairs}}, {{b}, Fill::kLabels}});

@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/ring.h"
 #include "ir/program/fuse/place_of_piece.h"
 
 namespace cleave::ir {
@@ -128,7 +129,8 @@ class Finder {
     const auto is_equal = [&](auto attribute) { return attributes.Get(attribute) == others.Get(attribute); };
     return places_.RunTogether(a, b) && is_equal(attribute::kFactor) && is_equal(attribute::kCap) &&
            is_equal(attribute::kCausal) && is_equal(attribute::kWindow) && is_equal(attribute::kRate) &&
-           is_equal(attribute::kKey) && is_equal(attribute::kHeadsInside);
+           is_equal(attribute::kKey) && is_equal(attribute::kHeadsInside) && RingPieces(attributes) == RingPieces(others) &&
+           (RingPieces(attributes) == 0 || is_equal(attribute::kTurn));
   }
 
   const Program& program_;

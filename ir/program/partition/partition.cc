@@ -137,6 +137,7 @@ class Partitioner {
     Compute compute{
         .op = op.id, .kind = op.kind, .attributes = op.attributes, .inputs = {}, .output = {}, .strategy = {}};
     CLEAVE_ASSIGN_OR_RETURN(compute.strategy, StrategyOf(op, rule));
+    const AxisList turned = op.kind == OpKind::kTurn ? AxesOfTurn(op, rule, compute.strategy) : AxisList();
     compute.inputs.reserve(op.inputs.size());
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Demand demand{
@@ -154,8 +155,15 @@ class Partitioner {
                                               .stage = stage});
     if (is_first) computed_[op.id] = made;
     compute.output = made;
-    program_.steps.push_back(
-        {.action = std::move(compute), .name = std::move(name), .phase = phase, .line = op.line, .repeat = repeat});
+    Step step{.action = compute, .name = std::move(name), .phase = phase, .line = op.line, .repeat = repeat};
+    if (!turned.empty()) {
+      step.action = Collective{.kind = CollectiveKind::kPermute,
+                               .axes = turned,
+                               .transfers = {{.input = compute.inputs[0], .output = made}},
+                               .why = "pieces go round",
+                               .turn = static_cast<int>(op.attributes.Get(attribute::kTurn))};
+    }
+    program_.steps.push_back(std::move(step));
     std::vector<Made> earlier = std::exchange(made_[op.id], {{.value = made, .phase = phase, .repeat = repeat}});
     if (op_plan.output.has_value()) {
       const Demand demand{
@@ -168,6 +176,15 @@ class Partitioner {
     made_[op.id].insert(made_[op.id].begin(), earlier.begin(), earlier.end());
     AddSumOverTime(op, made, phase, repeat);
     return absl::OkStatus();
+  }
+
+  // The axes that cut the pieces of a `turn` into single ones, each of which then comes from another rank. Empty, and the
+  // pieces are whole, where `strategy` cuts them otherwise.
+  AxisList AxesOfTurn(const Op& op, const Rule& rule, Strategy& strategy) const {
+    const auto axis = static_cast<size_t>(op.attributes.Get(attribute::kAxis));
+    AxisList& axes = strategy.cuts[static_cast<size_t>(rule.output[axis].front())];
+    if (mesh().Size(axes) != op.attributes.Get(attribute::kPieces)) axes.clear();
+    return op.attributes.Get(attribute::kTurn) == 0 ? AxisList() : axes;
   }
 
   // The dimension that the micro-batches cut.

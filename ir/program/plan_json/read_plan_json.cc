@@ -11,6 +11,7 @@
 #include "base/json/json.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/rings/rings.h"
 #include "ir/program/plan_json/plan_json.h"
 #include "ir/sharding/strategy/strategy.h"
 
@@ -99,9 +100,16 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
   CLEAVE_RETURN_IF_ERROR(CheckFields(
       json, where, {"name", "factors", "decided_by"},
       {"kind", "phase", "line", "inputs", "output", "in_strategy", "out_strategy", "partial", "passes", "stage",
-       "out_layout", "gather_again", "recompute", "offload", "by_rows", "parts", "reason", "choices"}));
-  const Rule rule = RuleOf(graph, op);
+       "out_layout", "gather_again", "recompute", "offload", "by_rows", "ring", "parts", "reason", "choices"}));
   OpPlan plan;
+  CLEAVE_ASSIGN_OR_RETURN(plan.ring, FlagAt(json, "ring", where));
+  Op planned = op;
+  if (plan.ring) {
+    if (const std::optional<std::string> why = WhyNoRing(graph, op); why.has_value())
+      return JsonError(absl::StrCat(where, ".ring"), absl::StrCat("`", op.name, "` is no ring: ", *why));
+    planned.attributes.Set(attribute::kRing, true);
+  }
+  const Rule rule = RuleOf(graph, planned);
   CLEAVE_ASSIGN_OR_RETURN(plan.strategy, StrategyOf(json.at("factors"), rule, mesh, absl::StrCat(where, ".factors")));
   if (json.contains("passes")) {
     CLEAVE_RETURN_IF_ERROR(ReadPasses(json.at("passes"), mesh, absl::StrCat(where, ".passes"), plan.strategy));

@@ -88,6 +88,7 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op, const Rule& rule
                   {"choices", std::move(choices)}});
   if (planned.retention == Retention::kOffload) json["offload"] = true;
   if (planned.by_rows) json["by_rows"] = true;
+  if (planned.ring) json["ring"] = true;
   if (planned.parts != 0) json["parts"] = planned.parts;
   if (plan.pipeline.has_value() && !IsOnEveryStage(op)) json["stage"] = planned.stage;
   return json;

@@ -182,6 +182,14 @@ absl::Status CheckComputes(const Graph& graph, const Program& program) {
   for (const StateUpdate& update : graph.updates) new_values[update.state] = update.value;
   const std::set<ValueId> next = NextOfKept(program);
   for (const Step& step : program.steps) {
+    if (const auto* sent = std::get_if<Collective>(&step.action); sent != nullptr && sent->turn != 0) {
+      const Transfer& transfer = sent->transfers.front();
+      const Op& op = graph.op(program.value(transfer.output).origin);
+      const bool is_same = op.kind == OpKind::kTurn && op.inputs[0] == program.value(transfer.input).origin &&
+                           op.attributes.Get(attribute::kTurn) == sent->turn &&
+                           op.attributes.Get(attribute::kPieces) == program.mesh.Size(sent->axes);
+      if (!is_same) return absl::InternalError(absl::StrCat("step `", step.name, "` is another op than in the graph"));
+    }
     const auto* compute = std::get_if<Compute>(&step.action);
     if (compute == nullptr) continue;
     const Op& op = graph.op(compute->op);

@@ -68,7 +68,7 @@ void ExchangeWindowsThatAreElsewhere(Program& program) {
 void WidenPermutes(Program& program) {
   for (Step& step : program.steps) {
     auto* collective = std::get_if<Collective>(&step.action);
-    if (collective == nullptr || collective->kind != CollectiveKind::kPermute) continue;
+    if (collective == nullptr || collective->kind != CollectiveKind::kPermute || collective->turn != 0) continue;
     const Layout& from = program.value(collective->transfers[0].input).layout;
     const Layout& to = program.value(collective->transfers[0].output).layout;
     std::set<AxisId> axes(collective->axes.begin(), collective->axes.end());

@@ -100,6 +100,14 @@ bool PermuteFits(const Program& program, const Collective& collective, const Lay
   return true;
 }
 
+// The members of a group have one piece each of a dimension, all of one size.
+bool TurnFits(const Program& program, const Collective& collective, const Layout& input, const Layout& output) {
+  const Mesh& mesh = program.mesh;
+  const int64_t members = mesh.Size(collective.axes);
+  return input == output && input.windows.empty() && 0 < collective.turn && collective.turn < members &&
+         std::find(input.dimensions.begin(), input.dimensions.end(), collective.axes) != input.dimensions.end();
+}
+
 // An exchange turns pieces into windows, in groups in which every windowed dimension is whole.
 bool ExchangeFits(const Collective& collective, const Layout& input, const Layout& output) {
   return !output.windows.empty() && output.WithoutWindows() == input && collective.axes == WindowedAxes(output);
@@ -110,7 +118,8 @@ bool Fits(const Program& program, const Collective& collective, const Transfer& 
   const Layout& output = program.value(transfer.output).layout;
   switch (collective.kind) {
     case CollectiveKind::kPermute:
-      return PermuteFits(program, collective, input, output);
+      return collective.turn == 0 ? PermuteFits(program, collective, input, output)
+                                  : TurnFits(program, collective, input, output);
     case CollectiveKind::kNeighborExchange:
       return ExchangeFits(collective, input, output);
     case CollectiveKind::kSendReceive:
@@ -350,7 +359,8 @@ class StaticCheck {
     for (const Transfer& transfer : collective.transfers) {
       const Value& input = value(transfer.input);
       const Value& output = value(transfer.output);
-      if (input.type != output.type || input.origin != output.origin) Find("changes a tensor's type or meaning");
+      if (input.type != output.type || (input.origin == output.origin) != (collective.turn == 0))
+        Find("changes a tensor's type or meaning");
       if (!Fits(program_, collective, transfer)) {
         Find(absl::StrCat("cannot turn ", Describe(input.layout), " into ", Describe(output.layout)));
         continue;

@@ -124,6 +124,8 @@ class TransferOnRank {
       // Only who needs which elements counts: on a mesh that the proof has shortened, the pieces of a permute need not
       // have one size.
       case CollectiveKind::kPermute:
+        if (collective_.turn != 0) return Local(PartnersOf(program_, collective_, rank_).origin);
+        return Collected();
       case CollectiveKind::kNeighborExchange:
         return Collected();
       case CollectiveKind::kSendReceive:

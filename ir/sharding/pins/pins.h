@@ -97,6 +97,9 @@ enum class TableRows { kAuto, kNone, kAll };
 // Whether losses of products are computed in slices (ir/graph/sliced_losses): where memory decides, nowhere, or
 // wherever it is possible.
 enum class SliceLosses { kAuto, kNone, kAll };
+// Whether keys and values go round from rank to rank where the rows of attention are cut (ir/graph/rings): where memory
+// or time decides, nowhere, or wherever it is possible.
+enum class RingAttentions { kAuto, kNone, kAll };
 enum class DatasetLayout { kDataParallel, kFullBatch };
 
 struct NamedAxis {
@@ -133,13 +136,14 @@ struct ParallelSettings {
   Recompute recompute = Recompute::kAuto;                                  // Of values without a RetentionPin.
   TableRows row_updates = TableRows::kAuto;                                // Of gradients of tables.
   SliceLosses slice_losses = SliceLosses::kAuto;                           // Of those that say no number of parts.
+  RingAttentions ring_attention = RingAttentions::kAuto;
   std::optional<int64_t> zigzag;                                           // Plan::zigzag; nullopt: `auto`.
   std::optional<DType> sums;                                               // Graph::sums.
   std::optional<int64_t> stages = 1;                                       // Of a pipeline; nullopt: `auto`.
   std::optional<PipelineSchedule> pipeline_schedule = PipelineSchedule();  // nullopt: `auto`.
   Span stages_span, pipeline_schedule_span;
   Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span, micro_batches_span, recompute_span,
-      row_updates_span, sums_span, zigzag_span;
+      row_updates_span, sums_span, zigzag_span, ring_attention_span;
 
   Price price() const { return cost.value_or(search == SearchAlgorithm::kPropagate ? Price::kBytes : Price::kTime); }
 

@@ -112,6 +112,15 @@ std::vector<std::pair<OpId, int64_t>> LossParts(const Plan& plan) {
   return parts;
 }
 
+std::vector<OpId> RingAttention(const Plan& plan) {
+  std::vector<OpId> attention;
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const OpId op(static_cast<int64_t>(i));
+    if (plan.ops[op].ring) attention.push_back(op);
+  }
+  return attention;
+}
+
 int StageCount(const Plan& plan) {
   if (!plan.pipeline.has_value()) return 1;
   return static_cast<int>(plan.mesh.axis(plan.pipeline->axis).size) * plan.pipeline->schedule.stages_per_rank;

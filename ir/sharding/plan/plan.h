@@ -68,6 +68,7 @@ struct OpPlan {
   Retention retention = Retention::kKeep;
   bool by_rows = false;  // Of a table's gradient that is applied by rows: the op has the attribute `by_rows`.
   int64_t parts = 0;     // Of a loss: in how many parts the search computes it; 0: as the graph says.
+  bool ring = false;     // Of attention whose keys go round where its rows are cut: the op has the attribute `ring`.
   int stage = 0;         // Of the pipeline (ir/sharding/stages).
   DecidedBy decided_by = DecidedBy::kFallback;
   std::string reason;           // One sentence.
@@ -129,6 +130,9 @@ absl::Status VerifyIn(const Plan& plan, const Strategy& strategy, const Rule& ru
 
 // The losses whose number of parts the search has chosen, for WithParts (ir/graph/sliced_losses).
 std::vector<std::pair<OpId, int64_t>> LossParts(const Plan& plan);
+
+// The attention whose keys go round, for WithRings (ir/graph/rings).
+std::vector<OpId> RingAttention(const Plan& plan);
 
 // The gradients that are applied by rows, for WithRowUpdates (ir/graph/row_updates).
 std::vector<OpId> GradientsByRows(const Plan& plan);

@@ -123,6 +123,11 @@ absl::Status CheckPieces(const Factor& factor, int64_t count) {
                                                    Plural(factor.max_pieces, "piece"),
                                                    ": what the op exchanges then would have too many elements"));
   }
+  if (factor.equal_pieces && factor.size % count != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("factor `", factor.name, "` of ", factor.size,
+                                                   " elements must not be cut into ", Plural(count, "piece"),
+                                                   " of different sizes: the op sends them round"));
+  }
   return absl::OkStatus();
 }
 

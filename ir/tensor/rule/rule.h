@@ -35,6 +35,7 @@ struct Factor {
   bool fixed_size = false;
   // Into more pieces it must not be cut: the distributed form would have a value that is too large to be counted.
   int64_t max_pieces = std::numeric_limits<int64_t>::max();
+  bool equal_pieces = false;  // Of which it is cut into, all have one size: their number divides that of elements.
 
   bool operator==(const Factor&) const = default;
 };

@@ -15,18 +15,23 @@ namespace cleave::ir {
 namespace {
 
 // Cuts the factors of each dimension of an input by the axes that cut that dimension in the value that the input is. A
-// factor takes the cut of the first input that has one. An input that does not fit is read in another layout than it
-// has.
+// factor takes the cut of the first input that has one, and of a compound dimension the next factor when the one before
+// is exhausted. An input that does not fit is read in another layout than it has.
 void CutLikeInput(const Layout& layout, const std::vector<FactorList>& dimensions, const Rule& rule, const Mesh& mesh,
-                  Strategy& strategy) {
+                  bool cuts_compounds, Strategy& strategy) {
   for (size_t d = 0; d < dimensions.size(); ++d) {
-    if (dimensions[d].size() != 1) continue;
-    const int factor = dimensions[d].front();
-    const FactorKind kind = rule.factors[static_cast<size_t>(factor)].kind;
-    if (kind == FactorKind::kWhole || kind == FactorKind::kInner) continue;
-    if (!strategy.cuts[static_cast<size_t>(factor)].empty()) continue;
+    if (dimensions[d].empty() || (dimensions[d].size() > 1 && !cuts_compounds)) continue;
+    if (!strategy.cuts[static_cast<size_t>(dimensions[d].front())].empty()) continue;
+    auto factor = dimensions[d].begin();
     for (AxisId axis : layout.dimensions[d]) {
-      absl::StatusOr<Strategy> next = WithCut(strategy, rule, mesh, factor, axis);
+      const auto is_exhausted = [&] {
+        return mesh.Size(strategy.cuts[static_cast<size_t>(*factor)]) >=
+               rule.factors[static_cast<size_t>(*factor)].size;
+      };
+      while (factor + 1 != dimensions[d].end() && is_exhausted()) ++factor;
+      const FactorKind kind = rule.factors[static_cast<size_t>(*factor)].kind;
+      if (kind == FactorKind::kWhole || kind == FactorKind::kInner) break;
+      absl::StatusOr<Strategy> next = WithCut(strategy, rule, mesh, *factor, axis);
       if (!next.ok()) break;
       strategy = *std::move(next);
     }
@@ -39,10 +44,11 @@ bool IsPartialOver(const Layout& layout, AxisId axis) {
 }
 
 // Forms are made of ops that compute in f32, and so they are built for an op of f32: gives `op` casts of its inputs of
-// 16 bits. Returns what each of them casts.
+// 16 bits. Returns what each of them casts. The form of a product has products, which read 16 bits.
 std::map<OpId, OpId> WidenInputs(GraphBuilder& builder, Op& op) {
   std::map<OpId, OpId> sources;
   const OpDefinition& definition = DefinitionOf(op);
+  if (definition.op_class == OpClass::kProduct) return sources;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const OpId source = op.inputs[i];
     if (!Is16Bit(builder.type(source).dtype)) continue;
@@ -83,9 +89,10 @@ OpId Round(GraphBuilder& builder, const Op& op, OpId result) {
 }  // namespace
 
 Strategy StrategyOfBuilt(const Rule& rule, const std::vector<const Layout*>& inputs,
-                         const std::vector<PassThrough>& passes, const Mesh& mesh) {
+                         const std::vector<PassThrough>& passes, const Mesh& mesh, bool cuts_compounds) {
   Strategy strategy = Strategy::Replicated(rule);
-  for (size_t i = 0; i < inputs.size(); ++i) CutLikeInput(*inputs[i], rule.inputs[i], rule, mesh, strategy);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    CutLikeInput(*inputs[i], rule.inputs[i], rule, mesh, cuts_compounds, strategy);
   for (const PassThrough& pass : passes) {
     std::vector<int> partial;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -117,9 +124,10 @@ BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, 
   BuiltForm form{.graph = {}, .inputs = op.inputs.size(), .result = {}, .strategies = {}, .layouts = {}};
   form.result = definition.distribute(builder, stand_in, pieces);
   ReadSources(builder.mutable_graph(), sources);
-  if (Is16Bit(op.type.dtype)) form.result = Round(builder, op, form.result);
+  if (Is16Bit(op.type.dtype) && builder.type(form.result) != op.type) form.result = Round(builder, op, form.result);
   form.graph = std::move(builder).Build();
 
+  const bool has_products = definition.op_class == OpClass::kProduct;
   for (const Op& built : form.graph.ops) {
     const Rule own = RuleOf(form.graph, built);
     if (form.is_input(built.id)) {
@@ -129,7 +137,7 @@ BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, 
     }
     std::vector<const Layout*> inputs;
     for (OpId input : built.inputs) inputs.push_back(&form.layouts[input]);
-    form.strategies.push_back(StrategyOfBuilt(own, inputs, strategy.passes, mesh));
+    form.strategies.push_back(StrategyOfBuilt(own, inputs, strategy.passes, mesh, has_products));
     form.layouts.push_back(OutputLayout(form.strategies.back(), own));
   }
   return form;

@@ -23,9 +23,9 @@ struct BuiltForm {
 };
 
 // The strategy of a built op that reads values in `inputs`: each dimension is cut as in these. `passes` is what passes
-// through the op of which it is a part.
+// through the op of which it is a part. Dimensions of several factors are left whole without `cuts_compounds`.
 Strategy StrategyOfBuilt(const Rule& rule, const std::vector<const Layout*>& inputs,
-                         const std::vector<PassThrough>& passes, const Mesh& mesh);
+                         const std::vector<PassThrough>& passes, const Mesh& mesh, bool cuts_compounds = false);
 
 // REQUIRES: the op has a distributed form, and `strategy` is valid for its rule.
 BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, const Mesh& mesh);

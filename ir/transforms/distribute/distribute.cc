@@ -1,8 +1,8 @@
 // Reading guide. `Rewriter::Run` copies the ops one by one; slices.h has losses in parts, which are first; rows.h has
-// the forms of gradients that are applied by rows.
-// `Replace` puts the distributed form of one op in its place,
-// without the statistics that exist already. Two built ops are the same statistic where they have the same number, and
-// `NumberOf` gives the same number for the same kind, attributes and strategy on inputs of the same numbers.
+// the forms of gradients that are applied by rows. `Replace` puts the distributed form of one op in its place, without
+// the statistics that exist already, and `ReplaceByRounds` the forms of the ops of one attention whose keys go round.
+// Two built ops are the same statistic where they have the same number, and `NumberOf` gives the same number for the
+// same kind, attributes and strategy on inputs of the same numbers.
 
 #include "ir/transforms/distribute/distribute.h"
 
@@ -49,7 +49,8 @@ class Rewriter {
   }
 
   absl::StatusOr<Distributed> Run() && {
-    for (const Op& op : graph_.ops) {
+    for (auto at = graph_.ops.begin(); at != graph_.ops.end(); ++at) {
+      const Op& op = *at;
       if (rows_.Has(op.id)) {
         result_.values.push_back(rows_.Add(op));
         result_.by_rows.push_back(!rows_.IsWhole(op.id));
@@ -58,7 +59,15 @@ class Rewriter {
       }
       result_.by_rows.push_back(false);
       result_.in_slices.push_back(false);
-      if (CutsInnerFactor(plan_.ops[op.id].strategy, rules_.Of(graph_, op), plan_.mesh)) {
+      if (GoesRound(op)) {
+        std::vector<const Op*> together = {&op};
+        while (at + 1 != graph_.ops.end() && GoesRound(at[1]) && GroupOf(at[1]) == GroupOf(op)) {
+          together.push_back(&*++at);
+          result_.by_rows.push_back(false);
+          result_.in_slices.push_back(false);
+        }
+        CLEAVE_RETURN_IF_ERROR(ReplaceByRounds(together));
+      } else if (CutsInnerFactor(plan_.ops[op.id].strategy, rules_.Of(graph_, op), plan_.mesh)) {
         CLEAVE_RETURN_IF_ERROR(Replace(op));
       } else {
         Keep(op);
@@ -100,6 +109,74 @@ class Rewriter {
     replaced_.insert(op.id);
     result_.values.push_back(places[form.result]);
     return CheckResult(op, form);
+  }
+
+  // Whether the op is attention whose keys go round (ir/graph/ops/ring.h).
+  bool GoesRound(const Op& op) {
+    return op.attributes.IsSet(attribute::kRing) &&
+           CutsInnerFactor(plan_.ops[op.id].strategy, rules_.Of(graph_, op), plan_.mesh);
+  }
+
+  // A form, and how far it has been put into the graph.
+  struct Growing {
+    const Op* op;
+    BuiltForm form;
+    std::vector<int> numbers;
+    IdVector<OpId, OpId> places;
+  };
+
+  // The forms of ops that have rounds in common, one round of all after another, so that no more than two pieces of the
+  // keys are there at once. In each round first what moves, then attention, whose ops can run as one piece, then sums.
+  absl::Status ReplaceByRounds(const std::vector<const Op*>& ops) {
+    using Place = std::tuple<int, int, size_t, OpId>;  // Round, kind, form and built op.
+    std::vector<Growing> forms;
+    std::vector<Place> order;
+    for (const Op* op : ops) {
+      BuiltForm form = BuildForm(graph_, *op, plan_.ops[op->id].strategy, plan_.mesh);
+      std::vector<int> numbers = Number(*op, form);
+      const std::vector<bool> needed = Needed(*op, form, numbers);
+      IdVector<OpId, int> rounds(form.graph.ops.size());
+      for (const Op& built : form.graph.ops) {
+        if (form.is_input(built.id)) continue;
+        int& round = rounds[built.id];
+        for (const OpId input : built.inputs) round = std::max(round, rounds[input]);
+        const bool moves = built.kind == OpKind::kTurn;
+        if (moves) ++round;
+        const int kind = moves ? 0 : DefinitionOf(built).op_class == OpClass::kProduct ? 1 : 2;
+        if (needed[static_cast<size_t>(built.id.value())]) order.emplace_back(round, kind, forms.size(), built.id);
+      }
+      forms.push_back({.op = op,
+                       .form = std::move(form),
+                       .numbers = std::move(numbers),
+                       .places = IdVector<OpId, OpId>(rounds.size(), OpId(-1))});
+    }
+    std::sort(order.begin(), order.end());
+    // The value of an op of the run is none of the inputs of the others' forms.
+    for (Growing& growing : forms) {
+      for (size_t i = 0; i < growing.form.inputs; ++i) {
+        const OpId read = growing.op->inputs[i];
+        if (static_cast<size_t>(read.value()) < result_.values.size())
+          growing.places[OpId(static_cast<int64_t>(i))] = result_.values[read];
+      }
+    }
+    for (const auto& [round, kind, number, id] : order) {
+      Growing& growing = forms[number];
+      const Op& built = growing.form.graph.op(id);
+      const int own = growing.numbers[static_cast<size_t>(id.value())];
+      const auto found = statistics_.find(own);
+      if (found != statistics_.end() && id != growing.form.result) {
+        growing.places[id] = found->second;
+        continue;
+      }
+      growing.places[id] = AppendBuilt(*growing.op, growing.form, built, growing.places);
+      if (IsStatistic(growing.form, built) || built.kind == OpKind::kTurn) statistics_.emplace(own, growing.places[id]);
+    }
+    for (const Growing& growing : forms) {
+      replaced_.insert(growing.op->id);
+      result_.values.push_back(growing.places[growing.form.result]);
+    }
+    for (const Growing& growing : forms) CLEAVE_RETURN_IF_ERROR(CheckResult(*growing.op, growing.form));
+    return absl::OkStatus();
   }
 
   OpId AppendBuilt(const Op& op, const BuiltForm& form, const Op& built, const IdVector<OpId, OpId>& places) {
@@ -163,11 +240,21 @@ class Rewriter {
   }
 
   // A number for what a built op computes, within one group of ops: an op and those that inherit from it.
-  using Computation = std::tuple<OpId, OpKind, std::map<std::string, AttributeValue>, std::vector<int>,
+  using Computation = std::tuple<std::pair<OpId, Phase>, OpKind, std::map<std::string, AttributeValue>, std::vector<int>,
                                  std::vector<AxisList>, std::vector<std::pair<AxisId, int>>>;
 
+  // An op and those that inherit from it; attention with what it reads of its scores. What goes round does so in each
+  // phase again.
+  std::pair<OpId, Phase> GroupOf(const Op& op) const {
+    const Op& root = graph_.op(op.inherits.has_value() ? op.inherits->op : op.id);
+    if (!op.attributes.IsSet(attribute::kRing)) return {root.id, Phase::kForward};
+    const bool has_logs = root.kind == OpKind::kAttention && root.inputs.size() > 3 &&
+                          graph_.op(root.inputs[3]).kind == OpKind::kAttentionLogsumexp;
+    return {has_logs ? root.inputs[3] : root.id, op.phase};
+  }
+
   std::vector<int> Number(const Op& op, const BuiltForm& form) {
-    const OpId group = op.inherits.has_value() ? op.inherits->op : op.id;
+    const std::pair<OpId, Phase> group = GroupOf(op);
     std::vector<int> numbers;
     for (const Op& built : form.graph.ops) {
       if (form.is_input(built.id)) {

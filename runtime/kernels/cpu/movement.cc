@@ -162,6 +162,19 @@ void MoveZigzag(const T* x, int64_t outer, int64_t elements, int64_t pairs, bool
 }
 
 template <typename T>
+void MovePieces(const T* x, int64_t outer, int64_t elements, int64_t pieces, int64_t turn, T* y) {
+  const int64_t before = elements / pieces * turn;
+  const std::vector<int64_t> strides = {elements, 1};
+  const auto move = [&](int64_t from, int64_t to, int64_t count) {
+    if (count == 0) return;
+    const std::vector<int64_t> size = {outer, count};
+    CopyWalk(x + from, Walk{size, strides, strides}, y + to);
+  };
+  move(before, 0, elements - before);
+  move(0, elements - before, before);
+}
+
+template <typename T>
 void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
                 int64_t window, float fill, T* y) {
   MaskRows(x, matrices, rows, columns, first_column, fill, y,
@@ -197,7 +210,8 @@ void AddToTotal(const Scalar<uint64_t>& step, const float* x, int64_t count, dou
   template void PasteBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&,   \
                          const std::vector<int64_t>&, T*);                                     \
   template void Transpose(const T*, const std::vector<int64_t>&, const std::vector<int>&, T*); \
-  template void MoveZigzag(const T*, int64_t, int64_t, int64_t, bool, T*);
+  template void MoveZigzag(const T*, int64_t, int64_t, int64_t, bool, T*);                     \
+  template void MovePieces(const T*, int64_t, int64_t, int64_t, int64_t, T*);
 CLEAVE_MOVEMENT_OF(float)
 CLEAVE_MOVEMENT_OF(int32_t)
 CLEAVE_MOVEMENT_OF(int8_t)

@@ -245,6 +245,8 @@ bool HasInnerFactor(const ir::Rule& rule) {
 std::vector<ir::OpId> InnerGroupOf(const GraphFacts& facts, ir::OpId root) {
   std::vector<ir::OpId> group;
   if (facts.roles[root] == Role::kInherits || facts.roles[root] == Role::kAside) return group;
+  // What attention reads of its scores is computed with it.
+  if (facts.op(root).kind == ir::OpKind::kAttentionLogsumexp) return group;
   if (HasInnerFactor(facts.rule(root))) group.push_back(root);
   for (ir::OpId heir : facts.inheritors[root]) {
     if (HasInnerFactor(facts.rule(heir))) group.push_back(heir);

@@ -142,9 +142,11 @@ Cost ProgramCost(const GraphFacts& facts, const ir::Distributed& distributed, co
     if (collective == nullptr || step.phase == ir::Phase::kMetric) continue;
     for (const ir::Transfer& transfer : collective->transfers) {
       const ir::Value& input = program.value(transfer.input);
-      const ir::OpId op = distributed.originals[input.origin];
-      const bool is_inner = distributed.values[op] != input.origin;
-      if (is_inner ? !InnerValueIsPriced(distributed.graph.op(input.origin)) : !facts.priced[op]) continue;
+      // What goes round does so for the op of which it is a part.
+      const ir::OpId origin = collective->turn == 0 ? input.origin : program.value(transfer.output).origin;
+      const ir::OpId op = distributed.originals[origin];
+      const bool is_inner = distributed.values[op] != origin;
+      if (is_inner ? !InnerValueIsPriced(distributed.graph.op(origin)) : !facts.priced[op]) continue;
       const bool light = (!is_inner && facts.gradient[op]) || step.phase == ir::Phase::kUpdate;
       const ir::Move move{.collective = collective->kind,
                           .axes = collective->axes,

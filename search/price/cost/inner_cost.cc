@@ -57,6 +57,22 @@ GroupGraph GraphOf(const GraphFacts& facts, const std::vector<ir::OpId>& group,
   return result;
 }
 
+// Of sending each rank's piece to the next one: so often as there are other ranks, it sends what an all-gather does.
+Cost TurnCost(const ir::Op& op, const ir::Rule& rule, const ir::Strategy& strategy, int64_t times,
+              RedistributionPrices& prices) {
+  const auto axis = static_cast<size_t>(op.attributes.Get(ir::attribute::kAxis));
+  const ir::AxisList& axes = strategy.cuts[static_cast<size_t>(rule.output[axis].front())];
+  if (axes.empty()) return {};
+  const ir::Layout pieces = ir::OutputLayout(strategy, rule);
+  ir::Layout whole = pieces;
+  whole.dimensions[axis].clear();
+  const std::optional<Cost> gathered =
+      prices.Price(prices.Intern(op.type, times), prices.Intern(pieces), prices.Intern(whole));
+  CLEAVE_CHECK(gathered.has_value()) << op.name;
+  const double turns = static_cast<double>(op.attributes.Get(ir::attribute::kPieces) - 1);
+  return {.price = gathered->price / turns, .collectives = 1};
+}
+
 }  // namespace
 
 Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
@@ -92,6 +108,7 @@ Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
       if (planned.output.has_value()) wanted.push_back({.layout = prices.Intern(*planned.output), .weight = 1});
     }
     const LayoutIndex produced = prices.Intern(ir::OutputLayout(planned.strategy, rule(op.id)));
+    if (op.kind == ir::OpKind::kTurn) total = total + TurnCost(op, rule(op.id), planned.strategy, facts.runs(group.front()), prices);
     total = total + prices.Serve(prices.Intern(op.type, facts.runs(group.front())), produced, wanted);
   }
   return total;
