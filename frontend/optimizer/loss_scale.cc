@@ -124,7 +124,7 @@ bool LossScale::Unscale(std::vector<Trained>& all, UpdateWriter& writer) {
 
 bool LossScale::Update(const std::vector<Trained>& all, UpdateWriter& writer) {
   UpdateWriter::PreludeCall call = {.path = kScale, .span = span_};
-  not_finite_ = writer.SumOverGradients("not_finite", "more_not_finite", call, all);
+  not_finite_ = writer.SumOverGradients("not_finite", call, all);
   if (!not_finite_.has_value()) return false;
   call.arguments = arguments_;
   call.named = numbers_;

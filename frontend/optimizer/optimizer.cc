@@ -322,8 +322,8 @@ void Optimizer::TakeTurns(const ir::Graph& model, const std::map<ir::OpId, Turns
   }
 }
 
-// Makes all gradients shorter by one factor where they are longer than `clip` together.
-bool Optimizer::Clip(std::vector<Trained>& all) {
+// Finds the factor by which all gradients are made shorter where they are longer than `clip` together.
+bool Optimizer::Clip(const std::vector<Trained>& all) {
   for (const Trained& trained : all) {
     if (!trained.parameter.attributes.Get(ir::attribute::kLocal)) continue;
     reporter_.Report(Error(Code::kE0220, "`clip` with parameters of which each rank has its own")
@@ -332,15 +332,11 @@ bool Optimizer::Clip(std::vector<Trained>& all) {
     return false;
   }
   const UpdateWriter::PreludeCall call = {.path = "clip", .span = usual_->span};
-  const std::optional<ir::OpId> squares = writer_.SumOverGradients("sum_of_squares", "more_squares", call, all);
+  const std::optional<ir::OpId> squares = writer_.SumOverGradients("sum_of_squares", call, all);
   if (!squares.has_value()) return false;
   const Value factor = writer_.CallPrelude("clip_factor", call, {Value{TensorValue{*squares}}, *clip_});
   if (!factor.is_tensor()) return false;
-  for (Trained& trained : all) {
-    writer_.Begin(trained.parameter);
-    trained.gradient = evaluator_.ops().AddValid(ir::OpKind::kMul, {trained.gradient, factor.as_tensor()}, {},
-                                                 absl::StrCat(trained.parameter.name, ".clipped"), Span());
-  }
+  clip_factor_ = factor.as_tensor();
   return true;
 }
 
@@ -360,9 +356,13 @@ bool Optimizer::HasNoDemands(const Recipe& recipe) {
 }
 
 // Expands the function for one parameter. False after a mistake.
-bool Optimizer::Update(const Trained& trained) {
+bool Optimizer::Update(Trained trained) {
   const ir::Op& parameter = trained.parameter;
   writer_.Begin(parameter);
+  if (clip_factor_.has_value()) {
+    trained.gradient = evaluator_.ops().AddValid(ir::OpKind::kMul, {trained.gradient, *clip_factor_}, {},
+                                                 absl::StrCat(parameter.name, ".clipped"), Span());
+  }
   const size_t first = evaluator_.graph().updates.size();
   if (!CallWasCopied(trained) && !Call(trained)) return false;
   if (trained.turns.has_value()) {

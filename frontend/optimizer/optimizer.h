@@ -76,9 +76,9 @@ class Optimizer {
   std::map<std::string, Value> NamesInGroup() const;
   void ReportUnknown(const dsl::syntax::Expression& callee, const std::string& name);
   void TakeTurns(const ir::Graph& model, const std::map<ir::OpId, Turns>& turns);
-  bool Clip(std::vector<Trained>& all);
+  bool Clip(const std::vector<Trained>& all);
   bool HasNoDemands(const Recipe& recipe);
-  bool Update(const Trained& trained);
+  bool Update(Trained trained);
   bool Call(const Trained& trained);
   bool CallWasCopied(const Trained& trained);
   OptimizerExpansion Finish();
@@ -89,6 +89,7 @@ class Optimizer {
   std::optional<Recipe> usual_;  // What `optimizer` says.
   Groups groups_;
   std::optional<Value> clip_;  // The longest gradient, of all parameters together.
+  std::optional<ir::OpId> clip_factor_;
   LossScale loss_scale_;
   UpdateWriter writer_;
   std::vector<ExpandedUpdate> expanded_;  // One for parameters that are alike.

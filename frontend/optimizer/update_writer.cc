@@ -27,25 +27,28 @@ Value UpdateWriter::CallPrelude(const std::string& function, const PreludeCall& 
                           .path = call.path});
 }
 
-std::optional<ir::OpId> UpdateWriter::SumOverGradients(const std::string& first, const std::string& more,
-                                                       const PreludeCall& call, const std::vector<Trained>& all) {
-  std::optional<ir::OpId> sum;
+std::optional<ir::OpId> UpdateWriter::SumOverGradients(const std::string& function, const PreludeCall& call,
+                                                       const std::vector<Trained>& all) {
+  std::vector<ir::OpId> terms;
   for (const Trained& trained : all) {
     Begin(trained.parameter);
     PreludeCall own = call;
     own.path = absl::StrCat(trained.parameter.name, ".", call.path);
-    std::vector<Value> tensors = {Value{TensorValue{trained.gradient}}};
-    if (sum.has_value()) tensors.push_back(Value{TensorValue{*sum}});
-    const Value value = CallPrelude(sum.has_value() ? more : first, own, std::move(tensors));
+    const Value value = CallPrelude(function, own, {Value{TensorValue{trained.gradient}}});
     if (!value.is_tensor()) return std::nullopt;
+    ir::OpId term = value.as_tensor();
     if (trained.turns.has_value()) {  // Out of its turn a gradient counts nothing.
-      const ir::OpId before =
-          sum.has_value() ? *sum : ops().AddConstant(ir::DType::kF32, 0, {.span = {}, .path = own.path});
-      sum = ops().AddValid(ir::OpKind::kWhere, {AddTurn(*trained.turns, own.path), value.as_tensor(), before}, {},
-                           absl::StrCat(own.path, ".of_turn"), Span());
-    } else {
-      sum = value.as_tensor();
+      const ir::OpId nothing = ops().AddConstant(ir::DType::kF32, 0, {.span = {}, .path = own.path});
+      term = ops().AddValid(ir::OpKind::kWhere, {AddTurn(*trained.turns, own.path), term, nothing}, {},
+                            absl::StrCat(own.path, ".of_turn"), Span());
     }
+    terms.push_back(term);
+  }
+  ir::OpId sum = terms.front();
+  for (size_t i = 1; i < terms.size(); ++i) {
+    Begin(all[i].parameter);
+    sum = ops().AddValid(ir::OpKind::kAdd, {sum, terms[i]}, {},
+                         absl::StrCat(all[i].parameter.name, ".", call.path, ".add"), Span());
   }
   BeginForAll(call.path);
   return sum;

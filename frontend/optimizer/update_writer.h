@@ -57,10 +57,10 @@ class UpdateWriter {
   };
   Value CallPrelude(const std::string& function, const PreludeCall& call, std::vector<Value> tensors);
 
-  // The sum of what `first` and `more` make of the gradients, of which each parameter names its own, such as
-  // `h.weight.clip.add`. It begins with the first parameter, so that its order is that of the model. Nullopt after a
-  // mistake.
-  std::optional<ir::OpId> SumOverGradients(const std::string& first, const std::string& more, const PreludeCall& call,
+  // The sum of what the function makes of each gradient, where each parameter names its own term, such as
+  // `h.weight.clip.reduce_sum`, and its addition, `h.weight.clip.add`. All terms stand before all additions, whose
+  // order is that of the model. Nullopt after a mistake. REQUIRES: there is a gradient.
+  std::optional<ir::OpId> SumOverGradients(const std::string& function, const PreludeCall& call,
                                            const std::vector<Trained>& all);
 
   // What a call has made of a parameter, made of another one that is like it. REQUIRES: no op has a name or a key that

@@ -19,6 +19,9 @@ void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vecto
 void ReduceMax(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
 void ReduceMin(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
 
+// y = the sum of the squares of all elements.
+void SumOfSquares(const float* x, int64_t count, float* y);
+
 // Sums divided by `count`: the elements of the whole tensor that make one mean, of which this rank may hold only some.
 void ReduceMean(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count, float* y);
 

@@ -104,6 +104,20 @@ TEST(Reduce, LongSumsAreExact) {
   }
 }
 
+TEST(Reduce, SquaresOfAnyNumberOfElements) {
+  for (const int64_t count : {0, 1, 2, 16, 17, 1025, 4096, 100003}) {
+    std::vector<float> x;
+    double expected = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      x.push_back(static_cast<float>(i % 13) / 4 - 1);
+      expected += static_cast<double>(x.back()) * x.back();
+    }
+    const DeviceVector<float> on_x(x), y(1);
+    SumOfSquares(on_x.get(), count, y.get());
+    EXPECT_NEAR(y.Values()[0], expected, 1e-6 * expected) << count;
+  }
+}
+
 TEST(Reduce, WhatIsNotANumberIsKept) {
   for (const int64_t size : {5, 100, 5000, 70000}) {
     for (const int64_t at : {int64_t{0}, size / 2, size - 1}) {

@@ -170,6 +170,18 @@ Gradients ReduceSumGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {RepeatAlong(builder, dy, shape, axes, GradientName(op, "x"))};
 }
 
+constexpr int kSquared = 1;  // A tensor of the call.
+
+bool AreAllAddedUp(const CallSite& sum, const CallSite& square) {
+  const int rank = sum.type(0).rank();
+  return static_cast<int>(AxesOf(sum.attributes, rank).size()) == rank && square.type(0).dtype == DType::kF32;
+}
+
+std::vector<KernelCall> ReduceSumCalls(const CallSite& site) {
+  if (!site.Has(0)) return ReducingCall(site, "ReduceSum");
+  return {{"SumOfSquares", {Pointer{kSquared}, site.Elements(0), Pointer{kResult}}}};
+}
+
 void EvaluateReduceSum(const Evaluation& evaluation) {
   const std::vector<int64_t> index = ReducedIndex(evaluation);
   for (size_t i = 0; i < index.size(); ++i) {
@@ -243,7 +255,10 @@ OpDefinition DefineReduceSum() {
   definition.rule = ReduceSumRule;
   definition.gradient = ReduceSumGradients;
   definition.evaluate = EvaluateReduceSum;
-  definition.calls = [](const CallSite& site) { return ReducingCall(site, "ReduceSum"); };
+  definition.calls = ReduceSumCalls;
+  // The squares that it adds up, each of them once.
+  definition.companions = {
+      {.kind = OpKind::kSquare, .inputs = {kSquared}, .fits = AreAllAddedUp, .gives = 0, .hides = 0}};
   return definition;
 }
 

@@ -32,6 +32,16 @@ struct Sum {
   }
 };
 
+// Of a row that is in memory; parts are added up by Sum.
+struct SquareSum {
+  static float Row(const float* x, int64_t n) {
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; ++i) sum += x[i] * x[i];
+    return sum;
+  }
+};
+
 // The extreme value in an order; a NaN is kept.
 template <typename Order>
 struct Extreme {
@@ -208,6 +218,16 @@ void AccumulateBy(bool first, const T* part, int64_t count, T* total) {
 }
 
 }  // namespace
+
+void SumOfSquares(const float* x, int64_t count, float* y) {
+  const int64_t blocks = (count + kBlock - 1) / kBlock;
+  WorkspaceVector<float> parts(static_cast<size_t>(blocks));
+#pragma omp parallel for if (count >= kParallelElements)
+  for (int64_t i = 0; i < blocks; ++i) {
+    parts[static_cast<size_t>(i)] = SquareSum::Row(x + i * kBlock, std::min(kBlock, count - i * kBlock));
+  }
+  y[0] = ReduceRow<Sum>(parts.data(), blocks);
+}
 
 void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Sum>(x, shape, axes, y);

@@ -11,17 +11,26 @@
 namespace cleave::runtime {
 namespace {
 
+// What becomes of an element before it is combined with others.
+struct Itself {
+  __device__ float operator()(float x) const { return x; }
+};
+struct Square {
+  __device__ float operator()(float x) const { return x * x; }
+};
+
 // y[row, part]: the results of each part of each of `rows` rows of `columns` elements, divided by `divisor`.
-template <typename Form, typename Op>
+template <typename Form, typename Op, typename Of>
 __global__ void ReduceRows(ConstReals x, int64_t rows, int64_t columns, ReducedParts parts, float divisor, float* y) {
   const Op combine;
+  const Of of;
   for (int64_t i = Form::FirstRow(); i < rows * parts.count; i += Form::RowStride()) {
     const int64_t begin = i % parts.count * parts.size;
     const int64_t size = min(parts.size, columns - begin);
     const Row<Form> row(x + i / parts.count * columns + begin, size);
     float result = Op::kIdentity;
     ForEachElement<Form>(
-        size, [&](int64_t, float value) { result = combine(result, value); }, row);
+        size, [&](int64_t, float value) { result = combine(result, of(value)); }, row);
     result = GroupReduce<Form::kThreads>(result, combine);
     if (Form::Lane() == 0) y[i] = result / divisor;
   }
@@ -52,27 +61,34 @@ class Pass {
   template <typename Op>
   void Run(ConstReals x, float divisor, float* parts, float* y) const {
     if (!IsOfRows()) return columns_.Run<Op>(ElementOf{x}, divisor, parts, y);
-    if (row_parts_.count == 1) return Rows<Op>(x, shape_.reduced, {1, shape_.reduced}, divisor, y);
-    Rows<Op>(x, shape_.reduced, row_parts_, 1.0f, parts);
-    Rows<Op>(parts, row_parts_.count, {1, row_parts_.count}, divisor, y);
+    RunRows<Op, Itself>(x, divisor, parts, y);
+  }
+
+  // REQUIRES: the reduced dimension is the last one.
+  template <typename Op, typename Of>
+  void RunRows(ConstReals x, float divisor, float* parts, float* y) const {
+    if (row_parts_.count == 1) return Rows<Op, Of>(x, shape_.reduced, {1, shape_.reduced}, divisor, y);
+    Rows<Op, Of>(x, shape_.reduced, row_parts_, 1.0f, parts);
+    Rows<Op, Itself>(parts, row_parts_.count, {1, row_parts_.count}, divisor, y);
   }
 
  private:
   bool IsOfRows() const { return shape_.inner == 1 && shape_.reduced > 16; }
 
-  template <typename Op>
+  template <typename Op, typename Of>
   void Rows(ConstReals x, int64_t columns, const ReducedParts& parts, float divisor, float* y) const {
     const bool vectors = AreAligned(x) && columns % 4 == 0;
     const bool is_short = parts.size <= 1024;
-    if (vectors && is_short) return Start<RowForm<kWarp, 4, 0>, Op>(x, columns, parts, divisor, y);
-    if (vectors) return Start<RowForm<256, 4, 0>, Op>(x, columns, parts, divisor, y);
-    if (is_short) return Start<RowForm<kWarp, 1, 0>, Op>(x, columns, parts, divisor, y);
-    Start<RowForm<256, 1, 0>, Op>(x, columns, parts, divisor, y);
+    if (vectors && is_short) return Start<RowForm<kWarp, 4, 0>, Op, Of>(x, columns, parts, divisor, y);
+    if (vectors) return Start<RowForm<256, 4, 0>, Op, Of>(x, columns, parts, divisor, y);
+    if (is_short) return Start<RowForm<kWarp, 1, 0>, Op, Of>(x, columns, parts, divisor, y);
+    Start<RowForm<256, 1, 0>, Op, Of>(x, columns, parts, divisor, y);
   }
 
-  template <typename Form, typename Op>
+  template <typename Form, typename Op, typename Of>
   void Start(ConstReals x, int64_t columns, const ReducedParts& parts, float divisor, float* y) const {
-    Launch(ReduceRows<Form, Op>, Form::Shape(shape_.outer * parts.count), x, shape_.outer, columns, parts, divisor, y);
+    Launch(ReduceRows<Form, Op, Of>, Form::Shape(shape_.outer * parts.count), x, shape_.outer, columns, parts, divisor,
+           y);
   }
 
   ColumnShape shape_;
@@ -141,6 +157,14 @@ void AccumulateBy(bool first, const T* part, int64_t count, T* total) {
 }
 
 }  // namespace
+
+void SumOfSquares(const float* x, int64_t count, float* y) {
+  const Pass pass({1, count, 1});
+  ScratchLayout layout;
+  const int64_t parts = layout.Add<float>(pass.part_count());
+  const ScratchMemory scratch(layout);
+  pass.RunRows<Sum, Square>(x, 1.0f, scratch.At<float>(parts), y);
+}
 
 void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Sum>(x, shape, axes, 1.0f, y);
