@@ -29,6 +29,7 @@ bool IsList(const antlr4::ParserRuleContext& context) {
     case grammar::CleaveParser::RuleTrain:
     case grammar::CleaveParser::RuleRecord:
     case grammar::CleaveParser::RuleParallel:
+    case grammar::CleaveParser::RuleExpect:
     case grammar::CleaveParser::RuleOpDefinition:
       return true;
     default:
@@ -195,6 +196,7 @@ syntax::Parallel TreeBuilder::BuildParallel(Parser::ParallelContext& context) {
 syntax::Expect TreeBuilder::BuildExpect(Parser::ExpectContext& context) {
   syntax::Expect expect{.expectations = {}, .body_begin = SpanOf(context.LBRACE())};
   for (Parser::ExpectationContext* part : context.expectation()) {
+    if (!Fits(*part)) continue;
     const std::vector<Parser::ExpressionContext*> sides = part->expression();
     syntax::Expectation expectation{
         .span = SpanOf(*part), .what = BuildExpression(sides.front()), .value = std::nullopt};

@@ -152,7 +152,7 @@ class Walk {
             DefineHidden(parameter.name, NameKind::kArgument, item.span, FormalOf(parameter).text);
           }
         },
-        [](const dsl::syntax::Train&) {}, [](const dsl::syntax::Parallel&) {});
+        [](const dsl::syntax::Train&) {}, [](const dsl::syntax::Parallel&) {}, [](const dsl::syntax::Expect&) {});
   }
 
   // Brings names into the block that DefineItem has defined.
@@ -215,7 +215,8 @@ class Walk {
           if (model_ != nullptr) BringIn(model_->parameters);
           for (const dsl::syntax::Pin& pin : parallel.pins) VisitAttribute(pin.attribute, nullptr);
           Close();
-        });
+        },
+        [](const dsl::syntax::Expect&) {});  // Its names are those of a plan.
     inside_ = nullptr;
   }
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/contract/contract.h"
 #include "frontend/initializers/initializers.h"
 #include "frontend/manual/primitives.h"
 #include "frontend/settings/settings.h"
@@ -163,7 +164,7 @@ Json CompletionsAt(const Reading& reading, const std::string& folder, int32_t of
   if (around.before == ".") {
     AddFields(reading, items);
   } else if (around.item.empty() && around.begins_statement) {
-    AddWords({"import", "record", "model", "fn", "op", "train", "parallel"}, items);
+    AddWords({"import", "record", "model", "fn", "op", "train", "parallel", "expect"}, items);
   } else if (around.in_attribute && around.before == "[") {
     AddWords({"shard", "layout", "replicate", "priority", "stage", "recompute", "keep", "offload", "region", "term",
               "manual", "local"},
@@ -172,6 +173,9 @@ Json CompletionsAt(const Reading& reading, const std::string& folder, int32_t of
     AddTypes(reading, items);
   } else if (in_settings && around.begins_statement) {
     AddSettings(around.item, reading, items);
+  } else if (around.item == "expect" && around.begins_statement) {
+    for (const frontend::FigureName& figure : frontend::Figures()) items.Add(figure.name, Kind::kProperty, "figure");
+    items.Add("layout", Kind::kProperty);
   } else {
     if (!around.calls.empty()) AddArguments(reading, around.calls.back(), items);
     if (in_settings && around.calls.empty()) {

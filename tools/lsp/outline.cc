@@ -56,6 +56,9 @@ ItemHead HeadOf(const dsl::syntax::Item& item) {
       },
       [&](const dsl::syntax::Parallel&) {
         return ItemHead{"parallel", word(8), Symbol::kModule};
+      },
+      [&](const dsl::syntax::Expect&) {
+        return ItemHead{"expect", word(6), Symbol::kModule};
       });
 }
 
@@ -71,8 +74,8 @@ enum class Shade { kKeyword, kNumber, kString, kComment, kFunction, kStruct, kVa
 // Words that are reserved nowhere, and mean something where the grammar expects them.
 bool IsWordOfGrammar(absl::string_view word) {
   for (const absl::string_view each :
-       {"import", "record", "model", "op", "train", "parallel", "pin", "param", "state", "update", "input", "in",
-        "layer", "local", "loss", "metric", "print", "assert_finite", "auto"}) {
+       {"import", "record", "model", "op",    "train", "parallel", "expect", "pin",   "param",         "state",
+        "update", "input",  "in",    "layer", "local", "loss",     "metric", "print", "assert_finite", "auto"}) {
     if (word == each) return true;
   }
   return false;

@@ -51,6 +51,7 @@ bool IsImportable(const dsl::syntax::File& file) {
   for (const dsl::syntax::Item& item : file.items) {
     if (std::holds_alternative<dsl::syntax::Train>(item.kind)) return false;
     if (std::holds_alternative<dsl::syntax::Parallel>(item.kind)) return false;
+    if (std::holds_alternative<dsl::syntax::Expect>(item.kind)) return false;
   }
   return !file.items.empty();
 }
