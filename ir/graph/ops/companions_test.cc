@@ -53,6 +53,7 @@ TEST(Companions, AreGivenByOneCall) {
     const std::vector<TensorType> inputs(static_cast<size_t>(TensorsOf(*op)), rows);
     const Attributes attributes = {{attribute::kEpsilon, 1e-5},
                                    {attribute::kCentered, true},
+                                   {attribute::kAxes, std::vector<int64_t>{}},
                                    {attribute::kTransposeA, false},
                                    {attribute::kTransposeB, false}};
     // Some exclude each other: what the calls with none and with each of them name.
