@@ -18,9 +18,9 @@ namespace cleave::search {
 namespace {
 
 struct Rings {
-  std::vector<ir::OpId> attention;                               // That can go round.
-  std::vector<std::pair<ir::OpId, std::string>> others;          // With why they cannot.
-  std::vector<ir::OpId> ops;                                     // All of those that can.
+  std::vector<ir::OpId> attention;                       // That can go round.
+  std::vector<std::pair<ir::OpId, std::string>> others;  // With why they cannot.
+  std::vector<ir::OpId> ops;                             // All of those that can.
 };
 
 Rings FindRings(const ir::Graph& graph) {
@@ -65,7 +65,8 @@ std::optional<Found> SearchWithRings(const ir::Graph& graph, const Cluster& clus
   if (asked == ir::RingAttentions::kNone || rings.attention.empty() || cluster.devices() == 1) {
     std::optional<Found> found = plain(diagnostics);
     if (!found.has_value()) return found;
-    for (const auto& [op, why] : rings.others) Explain(graph, {op}, absl::StrCat("keys are gathered: ", why), found->plan);
+    for (const auto& [op, why] : rings.others)
+      Explain(graph, {op}, absl::StrCat("keys are gathered: ", why), found->plan);
     return found;
   }
   const auto measure = [&](const ir::Graph& of, std::optional<Found> found) {
@@ -89,8 +90,8 @@ std::optional<Found> SearchWithRings(const ir::Graph& graph, const Cluster& clus
   }
   const ir::Graph round = ir::WithRings(graph, rings.ops);
   ring = measure(round, SearchWithSlices(round, cluster, pins, options, of_ring));
-  const bool takes_ring = ring.has_value() && CutsAnyRows(round, ring->found.plan, rings.attention) &&
-                          IsBetter(ring, gathered, options);
+  const bool takes_ring =
+      ring.has_value() && CutsAnyRows(round, ring->found.plan, rings.attention) && IsBetter(ring, gathered, options);
   diagnostics.AddAll(takes_ring || takes_all ? of_ring : of_gathered);
   std::optional<MeasuredPlan>& taken = takes_ring || takes_all ? ring : gathered;
   if (!taken.has_value()) return std::nullopt;

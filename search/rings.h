@@ -3,9 +3,9 @@
 //   std::optional<Found> found = SearchWithRings(training_graph, cluster, pins, options, diagnostics);
 //   graph = ir::WithRings(training_graph, ir::RingAttention(found->plan));
 //
-// Where ranks cut the rows of attention, each needs all keys: gathered, they take as much memory as on one device; going
-// round, two pieces of them. Both send as many bytes; a ring has more messages and more, smaller kernels. It is looked at
-// where a plan cuts rows, and where memory decides: where no plan fits without rings, where one fits only by
+// Where ranks cut the rows of attention, each needs all keys: gathered, they take as much memory as on one device;
+// going round, two pieces of them. Both send as many bytes; a ring has more messages and more, smaller kernels. It is
+// looked at where a plan cuts rows, and where memory decides: where no plan fits without rings, where one fits only by
 // recomputation or micro-batches, and if memory is the objective. Elsewhere nothing is searched a second time.
 #ifndef CLEAVE_SEARCH_RINGS_H_
 #define CLEAVE_SEARCH_RINGS_H_

@@ -21,8 +21,7 @@ ir::Plan PlanWith(const ir::Graph& graph, ir::RingAttentions rings, std::optiona
   pins.settings.leave_idle = false;
   if (memory.has_value()) pins.settings.memory = ir::Placed<int64_t>{.value = memory->value(), .span = {}};
   Diagnostics diagnostics;
-  std::optional<Found> found =
-      SearchWithRings(graph, CpuCluster(4), pins, OptionsFrom(pins.settings), diagnostics);
+  std::optional<Found> found = SearchWithRings(graph, CpuCluster(4), pins, OptionsFrom(pins.settings), diagnostics);
   EXPECT_TRUE(found.has_value());
   return found.has_value() ? std::move(found->plan) : ir::Plan();
 }

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/check/check.h"
 #include "codegen/source/layer_scope.h"
 #include "codegen/source/parts.h"
 #include "ir/graph/attributes/keys.h"
-#include "base/check/check.h"
 #include "ir/graph/ops/attention.h"
 #include "ir/graph/ops/ring.h"
 #include "ir/graph/ops/zigzag.h"

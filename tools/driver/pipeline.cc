@@ -177,7 +177,8 @@ std::optional<Seconds> StepOf(const CompileOptions& options, const UnderstoodMod
   const search::Execution execution = ExecutionOn(options.target, model.module.training);
   const PlannedModel& planned = planning.planned;
   if (!planning.program.has_value()) {
-    absl::StatusOr<ir::LoweredProgram> made = search::ProgramOf(GraphOf(model.training_graph, planned.plan), planned.plan, planned.cluster, execution);
+    absl::StatusOr<ir::LoweredProgram> made =
+        search::ProgramOf(GraphOf(model.training_graph, planned.plan), planned.plan, planned.cluster, execution);
     if (!made.ok()) return Bug("partition", made.status().message(), report);
     planning.program = *std::move(made);
   }

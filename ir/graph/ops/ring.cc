@@ -168,7 +168,8 @@ void EvaluateTurn(const Evaluation& evaluation) {
   const Shape& shape = evaluation.output.shape;
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(shape.size()));
   const int64_t step = Strides(shape)[axis], rows = shape[axis];
-  const int64_t moved = rows / evaluation.attributes.Get(attribute::kPieces) * evaluation.attributes.Get(attribute::kTurn);
+  const int64_t moved =
+      rows / evaluation.attributes.Get(attribute::kPieces) * evaluation.attributes.Get(attribute::kTurn);
   for (int64_t i = 0; i < ElementCount(shape); ++i) {
     const int64_t at = i / step % rows;
     const int64_t from = i + ((at + moved) % rows - at) * step;
@@ -180,7 +181,8 @@ std::vector<KernelCall> TurnCalls(const CallSite& site) {
   const int rank = site.output.rank();
   const int axis = static_cast<int>(AxisOf(site.attributes, rank));
   const int64_t turn = site.attributes.Get(attribute::kTurn), pieces = site.attributes.Get(attribute::kPieces);
-  return {{"MovePieces", {Pointer{0}, site.Elements(0, 0, axis), site.Elements(0, axis, rank), pieces, turn, Pointer{kResult}}}};
+  return {{"MovePieces",
+           {Pointer{0}, site.Elements(0, 0, axis), site.Elements(0, axis, rank), pieces, turn, Pointer{kResult}}}};
 }
 
 InferResult InferMeanByLogs(Types inputs, const Attributes&) {
@@ -289,10 +291,10 @@ OpDefinition DefineLogAddExp() {
 OpDefinition DefineMeanByLogs() {
   const Scalar x = Variable("x"), log_x = Variable("log_x"), y = Variable("y"), log_y = Variable("log_y");
   const Scalar difference = Select(Equal(log_x, log_y), 0, log_x - log_y);
-  OpDefinition definition = ElementwiseOp(
-      {.parameters = {"x", "log_x", "y", "log_y"}, .value = x + (y - x) / (1 + Exp(difference))},
-      {{.name = "x"}, {.name = "log_x"}, {.name = "y"}, {.name = "log_y"}},
-      "the mean of x and y with the weights exp(log_x) and exp(log_y), with broadcasting");
+  OpDefinition definition =
+      ElementwiseOp({.parameters = {"x", "log_x", "y", "log_y"}, .value = x + (y - x) / (1 + Exp(difference))},
+                    {{.name = "x"}, {.name = "log_x"}, {.name = "y"}, {.name = "log_y"}},
+                    "the mean of x and y with the weights exp(log_x) and exp(log_y), with broadcasting");
   definition.callable = false;
   definition.infer = InferMeanByLogs;
   definition.gradient = nullptr;

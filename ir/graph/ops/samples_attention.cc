@@ -109,8 +109,8 @@ std::vector<Case> CasesOf(Maker& maker) {
   add({2}, 2, 2, {1, 1, 1, 1}, {{attribute::kCausal, true}, {attribute::kZigzag, 2}});
   add({}, 4, 2, {0, 1, 0, 0}, {{attribute::kCausal, true}, {attribute::kZigzag, 2}, {attribute::kWindow, 3}});
   add({2}, 2, 1, {1, 0, 1, 1}, {{attribute::kCausal, true}, {attribute::kZigzag, 1}, {attribute::kRanges, true}});
-  columns = rows;
-  add({2}, 4, 2, {1, 1, 0, 1}, {{attribute::kCausal, true}, {attribute::kCap, 1.5}, {attribute::kRing, true}});
+  rows = columns = 6;  // On two and on three ranks.
+  add({}, 2, 1, {1, 1, 0, 1}, {{attribute::kCausal, true}, {attribute::kCap, 1.5}, {attribute::kRing, true}});
   add({}, 2, 2, {0, 0, 0, 0}, {{attribute::kRanges, true}, {attribute::kRing, true}});
   return cases;
 }

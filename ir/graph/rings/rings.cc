@@ -10,9 +10,8 @@ namespace cleave::ir {
 namespace {
 
 bool IsOfAttention(OpKind kind) {
-  return kind == OpKind::kAttention || kind == OpKind::kAttentionLogsumexp ||
-         kind == OpKind::kAttentionGradientQuery || kind == OpKind::kAttentionGradientKey ||
-         kind == OpKind::kAttentionGradientValue;
+  return kind == OpKind::kAttention || kind == OpKind::kAttentionLogsumexp || kind == OpKind::kAttentionGradientQuery ||
+         kind == OpKind::kAttentionGradientKey || kind == OpKind::kAttentionGradientValue;
 }
 
 }  // namespace

@@ -36,8 +36,7 @@ Graph TrainingGraph(const Shape4& shape, Attributes attributes, bool has_ranges 
   attributes.Set(attribute::kFactor, 0.5);
   attributes.Set(attribute::kHeadsInside, shape.inside);
   attributes.Set(attribute::kRanges, has_ranges);
-  std::vector<OpId> scored = {tensor(0, shape.heads, shape.rows, "q"),
-                              tensor(1, shape.key_heads, shape.columns, "k")};
+  std::vector<OpId> scored = {tensor(0, shape.heads, shape.rows, "q"), tensor(1, shape.key_heads, shape.columns, "k")};
   const OpId v = tensor(2, shape.key_heads, shape.columns, "v");
   std::vector<OpId> ranges;
   if (has_ranges) {

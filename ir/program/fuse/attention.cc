@@ -129,8 +129,8 @@ class Finder {
     const auto is_equal = [&](auto attribute) { return attributes.Get(attribute) == others.Get(attribute); };
     return places_.RunTogether(a, b) && is_equal(attribute::kFactor) && is_equal(attribute::kCap) &&
            is_equal(attribute::kCausal) && is_equal(attribute::kWindow) && is_equal(attribute::kRate) &&
-           is_equal(attribute::kKey) && is_equal(attribute::kHeadsInside) && RingPieces(attributes) == RingPieces(others) &&
-           (RingPieces(attributes) == 0 || is_equal(attribute::kTurn));
+           is_equal(attribute::kKey) && is_equal(attribute::kHeadsInside) &&
+           RingPieces(attributes) == RingPieces(others) && (RingPieces(attributes) == 0 || is_equal(attribute::kTurn));
   }
 
   const Program& program_;

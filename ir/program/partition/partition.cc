@@ -178,8 +178,8 @@ class Partitioner {
     return absl::OkStatus();
   }
 
-  // The axes that cut the pieces of a `turn` into single ones, each of which then comes from another rank. Empty, and the
-  // pieces are whole, where `strategy` cuts them otherwise.
+  // The axes that cut the pieces of a `turn` into single ones, each of which then comes from another rank. Empty, and
+  // the pieces are whole, where `strategy` cuts them otherwise.
   AxisList AxesOfTurn(const Op& op, const Rule& rule, Strategy& strategy) const {
     const auto axis = static_cast<size_t>(op.attributes.Get(attribute::kAxis));
     AxisList& axes = strategy.cuts[static_cast<size_t>(rule.output[axis].front())];

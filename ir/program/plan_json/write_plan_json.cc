@@ -123,6 +123,11 @@ std::map<OpId, std::string> ComputedNames(const Program& program) {
   for (const Step& step : program.steps) {
     if (const auto* compute = std::get_if<Compute>(&step.action))
       names[compute->op] = program.value(compute->output).name;
+    // What goes round is computed by being sent.
+    if (const auto* sent = std::get_if<Collective>(&step.action); sent != nullptr && sent->turn != 0) {
+      const Value& value = program.value(sent->transfers.front().output);
+      names[value.origin] = value.name;
+    }
   }
   if (!program.is_manual) return names;
   // For the communicating ops of a manual model the last of their steps writes their value.

@@ -137,7 +137,17 @@ BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, 
     }
     std::vector<const Layout*> inputs;
     for (OpId input : built.inputs) inputs.push_back(&form.layouts[input]);
-    form.strategies.push_back(StrategyOfBuilt(own, inputs, strategy.passes, mesh, has_products));
+    std::vector<PassThrough> passes = strategy.passes;
+    // Sums that the products leave partial stay so to the end of the form.
+    for (const Layout* input : inputs) {
+      for (const PartialAxis& partial : input->partial) {
+        const bool passes_already = std::any_of(passes.begin(), passes.end(),
+                                                [&](const PassThrough& pass) { return pass.axis == partial.axis; });
+        if (has_products && !passes_already) passes.push_back({.axis = partial.axis});
+      }
+    }
+    std::sort(passes.begin(), passes.end(), [](const PassThrough& a, const PassThrough& b) { return a.axis < b.axis; });
+    form.strategies.push_back(StrategyOfBuilt(own, inputs, passes, mesh, has_products));
     form.layouts.push_back(OutputLayout(form.strategies.back(), own));
   }
   return form;

@@ -240,8 +240,8 @@ class Rewriter {
   }
 
   // A number for what a built op computes, within one group of ops: an op and those that inherit from it.
-  using Computation = std::tuple<std::pair<OpId, Phase>, OpKind, std::map<std::string, AttributeValue>, std::vector<int>,
-                                 std::vector<AxisList>, std::vector<std::pair<AxisId, int>>>;
+  using Computation = std::tuple<std::pair<OpId, Phase>, OpKind, std::map<std::string, AttributeValue>,
+                                 std::vector<int>, std::vector<AxisList>, std::vector<std::pair<AxisId, int>>>;
 
   // An op and those that inherit from it; attention with what it reads of its scores. What goes round does so in each
   // phase again.

@@ -85,6 +85,7 @@ Plan RandomPlanOf(const SingleOpGraph& item, const Mesh& mesh, Random& random) {
 void ExpectSame(const Tensor& actual, const Tensor& expected) {
   ASSERT_EQ(actual.shape, expected.shape);
   for (size_t i = 0; i < expected.values.size(); ++i) {
+    if (actual.values[i] == expected.values[i]) continue;  // Infinite ones, too.
     ASSERT_NEAR(actual.values[i], expected.values[i], 1e-9 * (1 + std::abs(expected.values[i]))) << "element " << i;
   }
 }
@@ -104,6 +105,11 @@ void CheckProgram(const SingleOpGraph& item, const Distributed& distributed, con
   }
 }
 
+bool HasInnerFactor(const Sample& sample) {
+  return std::any_of(sample.rule.factors.begin(), sample.rule.factors.end(),
+                     [](const Factor& factor) { return factor.kind == FactorKind::kInner; });
+}
+
 // Both graphs must agree, and so must the ranks of the program that is made from the new one.
 TEST(DistributeTest, FormsComputeTheSame) {
   Random random(kSeed);
@@ -112,6 +118,7 @@ TEST(DistributeTest, FormsComputeTheSame) {
     if (op->distribute == nullptr) continue;
     for (int round = 0; round < 10; ++round) {
       for (const Sample& sample : SamplesOf(op->kind, random)) {
+        if (!HasInnerFactor(sample)) continue;
         for (int devices : {2, 3, 4, 6}) {
           SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", round ", round, ", ", devices, " ranks: ", sample.Text()));
           const SingleOpGraph item = GraphOf(sample, round % 2 == 1);
@@ -136,11 +143,9 @@ TEST(DistributeTest, FormsComputeTheSame) {
 TEST(DistributeTest, InnerFactorsHaveForms) {
   Random random(kSeed);
   for (const OpDefinition* op : AllOps()) {
-    for (const Sample& sample : SamplesOf(op->kind, random)) {
-      const bool inner = std::any_of(sample.rule.factors.begin(), sample.rule.factors.end(),
-                                     [](const Factor& factor) { return factor.kind == FactorKind::kInner; });
-      EXPECT_EQ(inner, op->distribute != nullptr) << op->kind;
-    }
+    // Attention has them where it is a ring.
+    const std::vector<Sample> samples = SamplesOf(op->kind, random);
+    EXPECT_EQ(std::any_of(samples.begin(), samples.end(), HasInnerFactor), op->distribute != nullptr) << op->kind;
   }
 }
 

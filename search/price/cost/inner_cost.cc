@@ -108,7 +108,8 @@ Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
       if (planned.output.has_value()) wanted.push_back({.layout = prices.Intern(*planned.output), .weight = 1});
     }
     const LayoutIndex produced = prices.Intern(ir::OutputLayout(planned.strategy, rule(op.id)));
-    if (op.kind == ir::OpKind::kTurn) total = total + TurnCost(op, rule(op.id), planned.strategy, facts.runs(group.front()), prices);
+    if (op.kind == ir::OpKind::kTurn)
+      total = total + TurnCost(op, rule(op.id), planned.strategy, facts.runs(group.front()), prices);
     total = total + prices.Serve(prices.Intern(op.type, facts.runs(group.front())), produced, wanted);
   }
   return total;
