@@ -15,7 +15,8 @@
 //   * expressions are at most kMaxExpressionDepth levels deep, so that recursive walks are safe;
 //   * numbers fit their type, names have at most kMaxNameBytes bytes of [A-Za-z0-9_];
 //   * grouping parentheses leave no trace: `(a + b) * c` is Binary{kMultiply, Binary{kAdd, a, b}, c}. Within
-//     attributes, pins, `parallel` and `op` blocks, every pair of parentheses makes a Tuple, `(1)` too.
+//     attributes, pins, `parallel` and `op` blocks, and behind the `=` of an expectation, every pair of parentheses
+//     makes a Tuple, `(1)` too.
 // Words such as `auto`, `data_parallel`, `world`, `rank`, `local` are ordinary Names: their meaning depends on the
 // place.
 #ifndef CLEAVE_DSL_SYNTAX_SYNTAX_H_

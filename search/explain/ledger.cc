@@ -327,7 +327,6 @@ ir::StageSteps ShownSteps(const ir::Program& program, const ir::Fusion& fusion, 
             fusion.DoesNothing(step) && (ir::IsAlias(step) || fusion.parts.contains(ir::Writes(step).front()));
         return is_silent ? ir::StageSteps() : ir::StageSteps{single.step};
       },
-      [](const ir::MatMulWithBias& product) { return ir::StageSteps{product.bias_add}; },
       [](const ir::AccumulatedProduct& product) { return ir::StageSteps{product.sum}; },
       [&](const ir::AttentionForward&) { return ir::StageSteps{steps.back()}; },
       [&](const ir::AttentionBackward&) { return ir::StageSteps{steps.back()}; },
