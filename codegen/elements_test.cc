@@ -30,7 +30,7 @@ struct Use {
   size_t inputs() const { return sample.types.size(); }
 };
 
-const char* const kParameters[] = {"a", "b", "c"};
+const char* const kParameters[] = {"a", "b", "c", "d"};
 
 bool IsReal(const ir::Sample& sample) {
   for (const ir::TensorType& type : sample.types) {
@@ -70,11 +70,12 @@ std::vector<Use> Uses(ElementFunctions& functions) {
 }
 
 std::vector<float> Numbers(size_t inputs) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (inputs > 3) return {0.0f, 1.0f, -1.0f, 0.3f, 2.5f, -60.0f, 3e3f, kInfinity, -kInfinity, std::nanf("")};
   std::vector<float> numbers = {0.0f,  -0.0f,  1.0f,  -1.0f,  0.3f,   -0.3f,   2.5f, -2.5f, 11.0f,   -9.0f,
                                 60.0f, -60.0f, 1e-3f, -1e-3f, 1e-41f, -1e-41f, 3e3f, -3e3f, 0.99999f};
   for (int i = -200; inputs == 1 && i <= 200; ++i) numbers.push_back(static_cast<float>(i) * 0.1037f);
-  for (const float number : {std::numeric_limits<float>::infinity(), std::nanf("")}) numbers.push_back(number);
-  numbers.push_back(-std::numeric_limits<float>::infinity());
+  for (const float number : {kInfinity, std::nanf(""), -kInfinity}) numbers.push_back(number);
   return numbers;
 }
 
@@ -115,11 +116,11 @@ std::string ProgramText(const std::vector<Use>& uses, const ElementFunctions& fu
   }
   absl::StrAppend(&text,
                   "void Print(float (*use)(const float*), const unsigned* bits, int count, int inputs) {\n"
-                  "  for (int i = 0; i < count; ++i) {\n    float at[3];\n"
+                  "  for (int i = 0; i < count; ++i) {\n    float at[4];\n"
                   "    for (int j = 0; j < inputs; ++j) std::memcpy(&at[j], &bits[i * inputs + j], 4);\n"
                   "    const float value = use(at);\n    unsigned result;\n    std::memcpy(&result, &value, 4);\n"
                   "    std::printf(\"%u\\n\", result);\n  }\n}\n");
-  for (const size_t inputs : {1, 2, 3}) {
+  for (const size_t inputs : {1, 2, 3, 4}) {
     std::vector<std::string> bits;
     for (const std::vector<float>& arguments : Arguments(inputs)) {
       for (const float argument : arguments) bits.push_back(absl::StrCat(BitsOf(argument), "u"));

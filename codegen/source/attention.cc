@@ -58,7 +58,7 @@ struct StridedTensor {
 };
 constexpr size_t kQ = 0, kK = 1, kV = 2, kOut = 3;
 
-// What both directions read. Where the forward pass needs no values the keys are given for them.
+// What both directions read. Where values are not needed the keys are given for them.
 std::vector<StridedTensor> InputsOf(const ir::AttentionInputs& inputs) {
   return {{"q", inputs.q, kQ}, {"k", inputs.k, kK}, {"v", inputs.v.value_or(inputs.k), inputs.v.has_value() ? kV : kK}};
 }
@@ -203,8 +203,6 @@ void EmitAttentionGradient(Emission& emission, const ir::AttentionBackward& atte
   AddTensor("out", attention.output.value_or(attention.output_gradient), kOut, tensors);
   std::vector<cpp::Expr> arguments;
   for (const StridedTensor& tensor : tensors) arguments.push_back(PlaceOf(emission, tensor.value));
-  // The gradient by the values alone does not read them.
-  if (!inputs.v.has_value()) arguments[kV] = cpp::Name("nullptr");
   arguments.push_back(emission.names[attention.logsumexp]);
   arguments.push_back(PlaceOf(emission, attention.output_gradient));
   AddTensor("dout", attention.output_gradient, kOut, tensors);

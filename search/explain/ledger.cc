@@ -1,5 +1,5 @@
-// Reading guide: LedgersOf takes the costs of the programs of ranks from the predictor; Rows makes a row of each fused step
-// (ir::FusedStage), and joins those of equal layers.
+// Reading guide: LedgersOf takes the costs of the programs of ranks from the predictor; Rows makes a row of each fused
+// step (ir::FusedStage), and joins those of equal layers.
 #include "search/explain/ledger.h"
 
 #include <algorithm>

@@ -56,7 +56,8 @@ TEST_F(CustomOps, SameNumbersOnAnyNumberOfRanks) {
   EXPECT_LT(one.back(), one.front());
   EXPECT_EQ(said_, "");
   EXPECT_LE(LargestRelativeDifference(Train(model, 3), one), kTolerance);
-  EXPECT_EQ(said_, "");
+  EXPECT_TRUE(absl::StartsWith(said_, "warning[W0601]: `centered.centre` (line 11) runs whole on each of 3 ranks"))
+      << said_;
   EXPECT_LE(LargestRelativeDifference(Train(model, 4, {"--search", "data_parallel"}), one), kTolerance);
 
   // Rows and columns are cut, and a sum over columns stays partial.

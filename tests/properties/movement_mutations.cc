@@ -154,18 +154,6 @@ bool PermuteElsewhere(ir::Program& program, size_t at) {
   return true;
 }
 
-// What goes round goes farther, back, or nowhere.
-template <int kFarther>
-bool TurnElsewhere(ir::Program& program, size_t at) {
-  ir::Collective* collective = CollectiveAt(program, at);
-  if (collective == nullptr || collective->turn == 0) return false;
-  const auto members = static_cast<int>(program.mesh.Size(collective->axes));
-  const int turn = kFarther == 0 ? members - collective->turn : (collective->turn + kFarther) % members;
-  if (turn == collective->turn) return false;
-  collective->turn = turn;
-  return true;
-}
-
 bool TransferOutputsExchanged(ir::Program& program, size_t at) {
   ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
@@ -294,8 +282,6 @@ std::vector<Mutation> MovementMutations() {
       {"broadcast instead of all_reduce", InsteadOf<ir::CollectiveKind::kAllReduce, ir::CollectiveKind::kBroadcast>},
       {"broadcast instead of permute", InsteadOf<ir::CollectiveKind::kPermute, ir::CollectiveKind::kBroadcast>},
       {"a permute that moves nothing", PermuteElsewhere},
-      {"a turn that goes farther", TurnElsewhere<1>},
-      {"a turn that goes the other way", TurnElsewhere<0>},
       {"outputs of a merged collective exchanged", TransferOutputsExchanged},
       {"a transfer lost", TransferLost},
       {"a transfer repeated", TransferRepeated},

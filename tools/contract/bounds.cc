@@ -48,7 +48,7 @@ bool Holds(double value, BinaryOperator comparison, double limit) {
 
 void CheckBound(const frontend::Bound& bound, const search::Explained& explained, FileId model,
                 const SourceSet& sources, Diagnostics& diagnostics) {
-  const Measured measured = Measure(bound.figure, explained);
+  const MeasuredFigure measured = Measure(bound.figure, explained);
   if (Holds(measured.value, bound.comparison, bound.limit)) return;
   Diagnostic error =
       Error(Code::kE0801, absl::StrCat("`", bound.figure, "` is ", AmountText(bound.unit, measured.value), ", and `",

@@ -50,8 +50,8 @@ std::vector<Cause> CausesOf(std::vector<Part> parts) {
 }
 
 // How many collectives a step has, of a kind or of all.
-Measured Count(std::optional<ir::CollectiveKind> kind, const ir::Program& program) {
-  Measured measured;
+MeasuredFigure Count(std::optional<ir::CollectiveKind> kind, const ir::Program& program) {
+  MeasuredFigure measured;
   std::vector<Part> parts;
   for (const ir::Step& step : program.steps) {
     const ir::Collective* const collective = ir::CommunicationOf(program, step);
@@ -122,7 +122,7 @@ std::vector<Cause> HeldCauses(const ir::MemoryUse& use) {
 
 }  // namespace
 
-Measured Measure(absl::string_view figure, const search::Explained& explained) {
+MeasuredFigure Measure(absl::string_view figure, const search::Explained& explained) {
   const ir::LoweredProgram& made = explained.made;
   if (figure == frontend::kSent) {
     return {.value = explained.predicted.sent_bytes_per_rank,

@@ -22,13 +22,13 @@ struct Cause {
 };
 
 // What the plan has of a figure, and the lines that cause it, those with most first.
-struct Measured {
+struct MeasuredFigure {
   double value = 0;
   std::vector<Cause> causes;
 };
 
 // REQUIRES: the figure is one of frontend::Figures().
-Measured Measure(absl::string_view figure, const search::Explained& explained);
+MeasuredFigure Measure(absl::string_view figure, const search::Explained& explained);
 
 // The text of a line of the model; nullopt where there is none.
 std::optional<Span> SpanOfModelLine(int line, FileId model, const SourceSet& sources);

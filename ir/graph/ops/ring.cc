@@ -1,8 +1,8 @@
 // Ring attention: its forms for the ops of attention, how pieces move, and how the results of pieces become one.
 //
 // A round gives the mean y of the values that its keys weigh, and l, the logarithm of the sum of the exponentials of
-// their scores. Of two rounds with l1 and l2 the mean is y1 + (y2 - y1) / (1 + exp(l1 - l2)), and the logarithm
-// log(exp(l1) + exp(l2)). A query that saw none has a mean of zeros and l of minus infinity.
+// their scores. Of two rounds with l1 and l2 the mean is y1 / (1 + exp(l2 - l1)) + y2 / (1 + exp(l1 - l2)), and the
+// logarithm log(exp(l1) + exp(l2)). A query that saw none has a mean of zeros and l of minus infinity.
 
 #include "ir/graph/ops/ring.h"
 
@@ -291,10 +291,10 @@ OpDefinition DefineLogAddExp() {
 OpDefinition DefineMeanByLogs() {
   const Scalar x = Variable("x"), log_x = Variable("log_x"), y = Variable("y"), log_y = Variable("log_y");
   const Scalar difference = Select(Equal(log_x, log_y), 0, log_x - log_y);
-  OpDefinition definition =
-      ElementwiseOp({.parameters = {"x", "log_x", "y", "log_y"}, .value = x + (y - x) / (1 + Exp(difference))},
-                    {{.name = "x"}, {.name = "log_x"}, {.name = "y"}, {.name = "log_y"}},
-                    "the mean of x and y with the weights exp(log_x) and exp(log_y), with broadcasting");
+  OpDefinition definition = ElementwiseOp(
+      {.parameters = {"x", "log_x", "y", "log_y"}, .value = x / (1 + Exp(-difference)) + y / (1 + Exp(difference))},
+      {{.name = "x"}, {.name = "log_x"}, {.name = "y"}, {.name = "log_y"}},
+      "the mean of x and y with the weights exp(log_x) and exp(log_y), with broadcasting");
   definition.callable = false;
   definition.infer = InferMeanByLogs;
   definition.gradient = nullptr;

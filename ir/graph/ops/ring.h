@@ -1,6 +1,6 @@
-// Attention whose queries and keys are cut into the same pieces of the rows, of which each rank has one: the distributed
-// form of attention with the attribute `ring`, in which pieces of keys and values go round from rank to rank (Liu,
-// Zaharia and Abbeel, Ring Attention with Blockwise Transformers, 2023).
+// Attention whose queries and keys are cut into the same pieces of the rows, of which each rank has one: the
+// distributed form of attention with the attribute `ring`, in which pieces of keys and values go round from rank to
+// rank (Liu, Zaharia and Abbeel, Ring Attention with Blockwise Transformers, 2023).
 //
 //   k.1 = turn(k)                                    each rank has the keys of the rank before it
 //   logs.0 = attention_logsumexp(q, k)    y.0 = attention(q, k, v, logs.0)          of its own keys

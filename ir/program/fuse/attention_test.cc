@@ -112,10 +112,10 @@ TEST(FindAttention, TheResultMayBeMadeAgainByItself) {
 TEST(FindAttention, GradientsThatAreCutOtherwiseAreApart) {
   const Graph graph = Trained();
   Plan plan = DataParallelPlan(graph, Mesh::OfDevices(2));
-  // Factors b0, h, g, r, c, e: the gradient by the queries is a sum over halves of the keys.
+  // Factors b0, h, g, r, c, e, v: the gradient by the queries is a sum over halves of the keys.
   for (const Op& op : graph.ops) {
     if (op.kind != OpKind::kAttentionGradientQuery) continue;
-    plan.ops[op.id].strategy.cuts.assign(6, {});
+    plan.ops[op.id].strategy.cuts.assign(7, {});
     plan.ops[op.id].strategy.cuts[4] = plan.mesh.AxisIds();
   }
   const Program program = *Partition(graph, plan);

@@ -58,7 +58,19 @@ class JointCallFinder {
 
   bool IsWanted(const Companion& companion, int op) const {
     if (!IsEpilogue(companion, op)) return true;
-    return epilogues_ == Epilogues::kAll && !IsAddedUp(ComputeAt(program_, op).output);
+    const ValueId product = ComputeAt(program_, op).output;
+    if (epilogues_ != Epilogues::kAll || IsAddedUp(product)) return false;
+    return !IsOfGelu(companion) || HasRowsOfEights(product);
+  }
+
+  static bool IsOfGelu(const Companion& companion) {
+    return companion.kind == OpKind::kGelu || companion.kind == OpKind::kGeluGradient;
+  }
+
+  // cuBLASLt keeps what gelu is of, and reads it, in rows of a multiple of 8 elements.
+  bool HasRowsOfEights(ValueId id) const {
+    const Value& value = program_.value(id);
+    return value.type.shape.back() % (8 * CutCounts(value.layout, program_.mesh).back()) == 0;
   }
 
   bool IsEpilogue(const Companion& companion, int op) const {

@@ -24,7 +24,9 @@ namespace cleave::ir {
 // a NaN.
 enum class Epilogues {
   kBias,
-  kAll,  // Also gelu, its gradient, and the sums of a factor's rows, as cuBLASLt does.
+  // Also the sums of a factor's rows, gelu and its gradient, these where each rank has rows of a multiple of 8
+  // elements, as cuBLASLt does.
+  kAll,
 };
 
 // `steps`: indexes into Program::steps, ascending, all of one phase. The call is made at the place of one of them,

@@ -221,7 +221,7 @@ TEST(Storage, AJointCallWritesOverWhatItReads) {
 }
 
 // Two dense layers on an input, with gelu between them, and a loss. `gated`: by a value beside it.
-Graph DenseLayers(bool gated) {
+Graph DenseLayers(bool gated, int64_t width = 16) {
   GraphBuilder builder;
   const auto tensor = [&](const std::string& name, const Shape& shape) {
     return builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name);
@@ -232,8 +232,8 @@ Graph DenseLayers(bool gated) {
     return builder.Add(OpKind::kBiasAdd, {product, tensor(name + ".bias", {width})}, {}, name + ".sum");
   };
   const OpId x = AddInput(builder, "x", {4, 6, 5});
-  OpId gelu = builder.Add(OpKind::kGelu, {dense(x, 7, "up")}, {}, "gelu");
-  if (gated) gelu = builder.Add(OpKind::kMul, {gelu, dense(x, 7, "gate")}, {}, "gated");
+  OpId gelu = builder.Add(OpKind::kGelu, {dense(x, width, "up")}, {}, "gelu");
+  if (gated) gelu = builder.Add(OpKind::kMul, {gelu, dense(x, width, "gate")}, {}, "gated");
   const OpId squares = builder.Add(OpKind::kSquare, {dense(gelu, 3, "down")}, {}, "squares");
   builder.mutable_graph().loss =
       builder.Add(OpKind::kReduceMean, {squares}, {{attribute::kAxes, std::vector<int64_t>{}}}, "mean");
@@ -250,6 +250,12 @@ TEST(FindJointCalls, ProductsHaveEpilogues) {
     EXPECT_EQ(KindsOf(program, Epilogues::kAll),
               (Calls{"matmul bias_add gelu", "matmul bias_add", "matmul gelu_gradient", "reduce_sum matmul_sum",
                      "reduce_sum matmul_sum"}));
+  }
+}
+
+TEST(FindJointCalls, GeluIsOneWhereRowsHaveEightsOfElements) {
+  for (const std::string& call : KindsOf(NormProgram(DenseLayers(/*gated=*/false, 12)), Epilogues::kAll)) {
+    EXPECT_EQ(call.find("gelu"), std::string::npos) << call;
   }
 }
 

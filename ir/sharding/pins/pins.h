@@ -130,12 +130,12 @@ struct ParallelSettings {
   // Under `classic`, of each element of a tensor that two neighbours cut differently. 0: ops do not see their
   // neighbours.
   double redistribution_weight = 16;
-  std::optional<int64_t> zero = 0;                                         // nullopt: `auto`.
-  Outside outside = Outside::kReplicate;                                   // Of a model with regions.
-  std::optional<int64_t> micro_batches = 1;                                // Plan::micro_batches; nullopt: `auto`.
-  Recompute recompute = Recompute::kAuto;                                  // Of values without a RetentionPin.
-  TableRows row_updates = TableRows::kAuto;                                // Of gradients of tables.
-  SliceLosses slice_losses = SliceLosses::kAuto;                           // Of those that say no number of parts.
+  std::optional<int64_t> zero = 0;                // nullopt: `auto`.
+  Outside outside = Outside::kReplicate;          // Of a model with regions.
+  std::optional<int64_t> micro_batches = 1;       // Plan::micro_batches; nullopt: `auto`.
+  Recompute recompute = Recompute::kAuto;         // Of values without a RetentionPin.
+  TableRows row_updates = TableRows::kAuto;       // Of gradients of tables.
+  SliceLosses slice_losses = SliceLosses::kAuto;  // Of those that say no number of parts.
   RingAttentions ring_attention = RingAttentions::kAuto;
   std::optional<int64_t> zigzag;                                           // Plan::zigzag; nullopt: `auto`.
   std::optional<DType> sums;                                               // Graph::sums.
