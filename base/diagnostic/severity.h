@@ -1,4 +1,4 @@
-// The word for a severity in both renderings.
+// The word for a severity: "error", "warning", "note".
 #ifndef CLEAVE_BASE_DIAGNOSTIC_SEVERITY_H_
 #define CLEAVE_BASE_DIAGNOSTIC_SEVERITY_H_
 

@@ -168,24 +168,18 @@ class Walk {
         item.kind, [](const dsl::syntax::Import&) {},
         [&](const dsl::syntax::Record& record) {
           inside_ = FunctionOf(record.name.text);
-          Open(item.span);
-          BringIn(record.fields);
-          VisitSignature(record.fields);
+          OpenWith(item.span, record.fields);
           Close();
         },
         [&](const dsl::syntax::Model& model) {
           inside_ = nullptr;
-          Open(item.span);
-          BringIn(model.parameters);
-          VisitSignature(model.parameters);
+          OpenWith(item.span, model.parameters);
           VisitBlock(model.body, Cover(model.body_begin, model.body_end));
           Close();
         },
         [&](const dsl::syntax::Function& function) {
           inside_ = FunctionOf(function.name.text);
-          Open(item.span);
-          BringIn(function.parameters);
-          VisitSignature(function.parameters);
+          OpenWith(item.span, function.parameters);
           for (const dsl::syntax::Attribute& attribute : item.attributes) VisitAttribute(attribute, &function);
           for (const dsl::syntax::Type& type : function.results) VisitType(type, /*defines=*/true);
           VisitBlock(function.body, Cover(function.body_begin, function.body_end));
@@ -193,9 +187,7 @@ class Walk {
         },
         [&](const dsl::syntax::OpDefinition& op) {
           inside_ = nullptr;
-          Open(item.span);
-          BringIn(op.parameters);
-          VisitSignature(op.parameters);
+          OpenWith(item.span, op.parameters);
           if (op.result) VisitType(*op.result, /*defines=*/false);
           for (const dsl::syntax::Setting& setting : op.settings) {
             if (setting.name.text == "linear") Visit(setting.value);  // The others name indexes of the rule.
@@ -225,6 +217,13 @@ class Walk {
     const Callee callee = functions_.Find(name, nullptr);
     const auto* function = std::get_if<const Function*>(&callee);
     return function == nullptr ? nullptr : *function;
+  }
+
+  // The block of an item, in which its parameters are known.
+  void OpenWith(Span span, const std::vector<Parameter>& parameters) {
+    Open(span);
+    BringIn(parameters);
+    VisitSignature(parameters);
   }
 
   void VisitSettings(const std::vector<dsl::syntax::Setting>& settings, Span span) {

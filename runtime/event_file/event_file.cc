@@ -1,7 +1,5 @@
 #include "runtime/event_file/event_file.h"
 
-#include <errno.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -68,14 +66,6 @@ double SecondsSince1970() {
 // So that a checksum of bytes among which there are checksums is no special number.
 uint32_t Masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
 
-// As `mkdir -p`; what fails shows when the file is opened.
-void MakeFolders(const std::string& folder) {
-  for (size_t end = folder.find('/', 1); end != std::string::npos; end = folder.find('/', end + 1)) {
-    mkdir(folder.substr(0, end).c_str(), 0777);
-  }
-  mkdir(folder.c_str(), 0777);
-}
-
 }  // namespace
 
 uint32_t Crc32c(const std::string& bytes) {
@@ -94,7 +84,7 @@ uint32_t Crc32c(const std::string& bytes) {
 }
 
 Result<EventFile> EventFile::Open(const std::string& folder) {
-  MakeFolders(folder);
+  MakeFolders(folder);  // What fails shows when the file is opened.
   char host[256] = "host";
   gethostname(host, sizeof host - 1);
   const double now = SecondsSince1970();

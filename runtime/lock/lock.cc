@@ -14,15 +14,6 @@
 namespace cleave::runtime {
 namespace {
 
-// mkdir -p.
-bool MakeFolders(const std::string& path) {
-  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    const std::string part = path.substr(0, end);
-    if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) return false;
-    if (end == std::string::npos) return true;
-  }
-}
-
 // "host a, process 7, since 2026-01-31 12:00:00"
 std::string Self() {
   char host[256] = "";
@@ -55,6 +46,14 @@ bool IsLeftBehind(const std::string& content) {
 
 Error FolderError(const std::string& folder) {
   return {ExitCode::kEnvironment, Format("cannot write to the folder `%s`: %s", folder.c_str(), std::strerror(errno))};
+}
+
+bool MakeFolders(const std::string& path) {
+  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) return false;
+    if (end == std::string::npos) return true;
+  }
 }
 
 FolderLock::~FolderLock() {

@@ -19,6 +19,9 @@ namespace cleave::runtime {
 // "cannot write to the folder `log_output`: Read-only file system", with what `errno` says (exit code 5).
 Error FolderError(const std::string& folder);
 
+// mkdir -p. Whether all folders of the path are there; `errno` says why not.
+bool MakeFolders(const std::string& path);
+
 class FolderLock {
  public:
   // Makes the folder if need be. An Error (exit code 5) names who has it, or says why it cannot be written to.

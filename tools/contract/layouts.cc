@@ -15,36 +15,33 @@
 #include "ir/graph/ops/rule_table.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/plan/plan.h"
+#include "search/model/cluster/cluster.h"
 #include "tools/contract/causes.h"
 
 namespace cleave::tools {
 namespace {
 
-// "tp" of "tp.0"; the name itself of any other.
-std::string NamedAxisOf(const std::string& name) {
-  const size_t dot = name.rfind('.');
-  return dot == std::string::npos ? name : name.substr(0, dot);
-}
-
 // The mesh axis of this name, or the parts of the named one; none where there is no such axis.
 ir::AxisList AxesCalled(const std::string& name, const ir::Mesh& mesh) {
   if (const auto axis = mesh.Find(name)) return {*axis};
-  ir::AxisList parts;
-  for (const ir::AxisId axis : mesh.AxisIds()) {
-    if (NamedAxisOf(mesh.axis(axis).name) == name) parts.push_back(axis);
-  }
-  return parts;
+  return search::AxesNamed(mesh, name);
 }
 
 // "_", "tp", "(dp, tp.0)": as an expectation says it.
 std::string DimensionText(const ir::AxisList& axes, const ir::Mesh& mesh) {
   std::vector<std::string> names;
   for (size_t i = 0; i < axes.size();) {
-    const std::string& own = mesh.axis(axes[i]).name;
-    const ir::AxisList whole = AxesCalled(NamedAxisOf(own), mesh);
-    const bool is_whole = i + whole.size() <= axes.size() && std::equal(whole.begin(), whole.end(), axes.begin() + i);
-    names.push_back(is_whole ? NamedAxisOf(own) : own);
-    i += is_whole ? whole.size() : 1;
+    std::string name = mesh.axis(axes[i]).name;
+    size_t count = 1;
+    for (std::string& whole : search::AxisNames(mesh)) {
+      const ir::AxisList parts = search::AxesNamed(mesh, whole);
+      const bool is_whole = i + parts.size() <= axes.size() && std::equal(parts.begin(), parts.end(), axes.begin() + i);
+      if (!is_whole) continue;
+      name = std::move(whole);
+      count = parts.size();
+    }
+    names.push_back(std::move(name));
+    i += count;
   }
   if (names.empty()) return "_";
   return names.size() == 1 ? names.front() : absl::StrCat("(", absl::StrJoin(names, ", "), ")");
@@ -70,9 +67,10 @@ std::optional<std::vector<ir::AxisList>> Resolve(const frontend::ExpectedLayout&
       axes.insert(axes.end(), called.begin(), called.end());
       if (!called.empty()) continue;
       std::vector<std::string> known;
-      for (const ir::MeshAxis& axis : mesh.axes()) {
-        for (const std::string& candidate : {NamedAxisOf(axis.name), axis.name}) {
-          if (std::find(known.begin(), known.end(), candidate) == known.end()) known.push_back(candidate);
+      for (const std::string& whole : search::AxisNames(mesh)) {
+        known.push_back(whole);
+        for (const ir::AxisId part : search::AxesNamed(mesh, whole)) {
+          if (mesh.axis(part).name != whole) known.push_back(mesh.axis(part).name);
         }
       }
       Diagnostic error = Error(Code::kE0803, absl::StrCat("the plan has no mesh axis `", name.value, "`"))

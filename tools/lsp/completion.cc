@@ -155,7 +155,6 @@ void AddFields(const Reading& reading, Items& items) {
 Json CompletionsAt(const Reading& reading, const std::string& folder, int32_t offset) {
   Items items;
   const Surroundings around = SurroundingsAt(reading.words(), reading.text(), offset);
-  const bool in_settings = around.item == "train" || around.item == "parallel";
   if (around.in_comment) return items.Done();
   if (around.in_string) {
     if (around.before == "import") AddFiles(folder, around.string_before, items);
@@ -171,14 +170,14 @@ Json CompletionsAt(const Reading& reading, const std::string& folder, int32_t of
              items);
   } else if (around.before == ":" && !around.in_attribute) {
     AddTypes(reading, items);
-  } else if (in_settings && around.begins_statement) {
+  } else if (around.in_settings() && around.begins_statement) {
     AddSettings(around.item, reading, items);
   } else if (around.item == "expect" && around.begins_statement) {
     for (const frontend::FigureName& figure : frontend::Figures()) items.Add(figure.name, Kind::kProperty, "figure");
     items.Add("layout", Kind::kProperty);
   } else {
     if (!around.calls.empty()) AddArguments(reading, around.calls.back(), items);
-    if (in_settings && around.calls.empty()) {
+    if (around.in_settings() && around.calls.empty()) {
       for (const std::string& choice : ChoicesOf(around.setting, around.item)) items.Add(choice, Kind::kValue);
     }
     AddNames(reading, offset, items);

@@ -91,7 +91,7 @@ std::optional<Shown> HoverOfWord(const Reading& reading, int32_t offset) {
     const Span span{.file = reading.file().file, .begin = word.begin, .end = word.end};
     const std::string name(reading.TextAt(span));
     const Surroundings around = SurroundingsAt(reading.words(), reading.text(), word.begin);
-    const bool is_setting = around.begins_statement && (around.item == "train" || around.item == "parallel");
+    const bool is_setting = around.begins_statement && around.in_settings();
     std::string page = PageOf(name, is_setting ? around.item : "");
     if (page.empty()) page = PageOf(name);
     if (!page.empty()) return ShownAt(span, Joined({Fenced(name), page}));

@@ -99,8 +99,7 @@ Surroundings SurroundingsAt(const std::vector<Word>& words, absl::string_view te
     if (bracket.sign == '(' && !bracket.call.callee.empty()) around.calls.push_back(bracket.call);
     around.in_attribute |= bracket.is_attribute;
   }
-  const bool in_settings = around.item == "train" || around.item == "parallel";
-  if (in_settings && !is_new) around.setting = head;
+  if (around.in_settings() && !is_new) around.setting = head;
   return around;
 }
 

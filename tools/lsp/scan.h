@@ -40,6 +40,8 @@ struct Surroundings {
   std::string before_that = {};      // And in front of that.
   int32_t word_begin = 0;            // Of the word that ends at the place; the place itself where there is none.
   std::vector<OpenCall> calls = {};  // Outermost first.
+
+  bool in_settings() const { return item == "train" || item == "parallel"; }
 };
 
 // REQUIRES: words are those of the text.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/diagnostic/severity.h"
 #include "dsl/parse/parse.h"
 #include "frontend/sightings/sightings.h"
 #include "tools/driver/pipeline.h"
@@ -34,18 +35,6 @@ FileRange RangeOf(Span span, const SourceSet& sources) {
   return {.path = IdentityOf(sources.file(*span.file).path()), .begin = span.begin, .end = span.end};
 }
 
-std::string SeverityText(Severity severity) {
-  switch (severity) {
-    case Severity::kError:
-      return "error";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kNote:
-      return "note";
-  }
-  return "";
-}
-
 // Whether it may be imported by others, and so needs no model itself.
 bool IsImportable(const dsl::syntax::File& file) {
   for (const dsl::syntax::Item& item : file.items) {
@@ -60,7 +49,7 @@ Json DiagnosticsJson(const Diagnostics& diagnostics, const SourceSet& sources, b
   Json list = Json::array();
   for (const Diagnostic& diagnostic : diagnostics.items()) {
     if (is_importable && diagnostic.code == Code::kE0501) continue;
-    FoundDiagnostic found{.severity = SeverityText(diagnostic.severity),
+    FoundDiagnostic found{.severity = std::string(SeverityName(diagnostic.severity)),
                           .code = std::string(CodeName(diagnostic.code)),
                           .message = diagnostic.message,
                           .labels = {},

@@ -16,8 +16,9 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "ir/sharding/layout/layout.h"
-#include "search/search.h"
+#include "ir/sharding/pins/pins.h"
 #include "search/testing/models.h"
+#include "search/testing/planned_model.h"
 #include "tools/page/data.h"
 #include "tools/page/escape.h"
 #include "tools/page/tree.h"
@@ -25,44 +26,16 @@
 namespace cleave::tools {
 namespace {
 
-// A model with its plan, as a compile has them.
-struct Planned {
-  explicit Planned(ir::Graph model, int64_t devices, int64_t stages = 1)
-      : graph(std::move(model)), cluster(search::CpuCluster(devices)) {
-    pins.settings.stages = stages;
-    if (stages > 1) pins.settings.micro_batches = 4;
-    const search::SearchOptions options = search::OptionsFrom(pins.settings);
-    execution = options.execution;
-    Diagnostics diagnostics;
-    plan = *search::Search(graph, cluster, pins, options, diagnostics);
-    made = *search::ProgramOf(graph, plan, cluster, execution);
-    predicted = search::PredictStep(made, cluster, execution);
-  }
+using search::testing::PlannedModel;
 
-  search::Explained explained() const {
-    return {.graph = graph,
-            .plan = plan,
-            .cluster = cluster,
-            .execution = execution,
-            .made = made,
-            .predicted = predicted.whole,
-            .pins = pins};
-  }
+ir::ParallelSettings WithStages(int64_t stages) {
+  ir::ParallelSettings settings;
+  settings.stages = stages;
+  settings.micro_batches = 4;
+  return settings;
+}
 
-  const search::PipelinePrediction* pipeline() const {
-    return predicted.pipeline.has_value() ? &*predicted.pipeline : nullptr;
-  }
-
-  ir::Graph graph;
-  search::Cluster cluster;
-  search::Execution execution;
-  ir::Pins pins;
-  ir::Plan plan;
-  ir::LoweredProgram made;
-  search::StepPrediction predicted;
-};
-
-Json DataOf(const Planned& planned) {
+Json DataOf(const PlannedModel& planned) {
   const search::Explained explained = planned.explained();
   return PageData({.explained = explained, .pipeline = planned.pipeline(), .source = "", .proof = "checked"});
 }
@@ -86,7 +59,7 @@ TEST(EscapeTest, TextOfAPageHasNoMarkup) { EXPECT_EQ(EscapedForHtml("a<b>&\"c'")
 
 // The model decides its texts, so none of them may end the element in which it stands.
 TEST(PageTest, AHostileModelIsShownAsText) {
-  Planned planned(search::testing::Mlp(8, {16, 8}), 2);
+  PlannedModel planned(search::testing::Mlp(8, {16, 8}), 2);
   planned.graph.model = planned.graph.file = std::string(kHostile);
   for (ir::Op& op : planned.graph.ops) op.name = absl::StrCat(op.name, kHostile);
   for (ir::OpPlan& op : planned.plan.ops) op.reason = std::string(kHostile);
@@ -106,7 +79,7 @@ TEST(PageTest, AHostileModelIsShownAsText) {
 }
 
 TEST(PageTest, ItLoadsNothingAndItsVerdictNeedsNoScript) {
-  const Planned planned(search::testing::Mlp(64, {48, 32}), 4);
+  const PlannedModel planned(search::testing::Mlp(64, {48, 32}), 4);
   const search::Explained explained = planned.explained();
   const std::string page = PlanPage({.explained = explained, .source = "", .proof = "checked; not proven"});
   EXPECT_EQ(page, PlanPage({.explained = explained, .source = "", .proof = "checked; not proven"}));
@@ -126,7 +99,7 @@ TEST(PageTest, ItLoadsNothingAndItsVerdictNeedsNoScript) {
 
 TEST(PageDataTest, SlicesAreThoseOfTheLayouts) {
   // 250 samples on 6 ranks: pieces of several sizes.
-  const Planned planned(search::testing::Mlp(250, {50, 70, 30}), 6);
+  const PlannedModel planned(search::testing::Mlp(250, {50, 70, 30}), 6);
   const Json data = DataOf(planned);
   size_t compared = 0;
   for (const Json& value : data["values"]) {
@@ -149,7 +122,7 @@ TEST(PageDataTest, SlicesAreThoseOfTheLayouts) {
 }
 
 TEST(PageDataTest, TimesAndBytesOfTheTreeAndOfTheTimelineAreThoseOfTheWork) {
-  const Planned planned(search::testing::Gpt({}), 4);
+  const PlannedModel planned(search::testing::Gpt({}), 4);
   const Json data = DataOf(planned);
   double seconds = 0, sent = 0, bars = 0;
   for (const Json& row : data["work"]) {
@@ -174,7 +147,7 @@ TEST(PageDataTest, TimesAndBytesOfTheTreeAndOfTheTimelineAreThoseOfTheWork) {
 }
 
 TEST(PageDataTest, APipelineShowsEachPassOnce) {
-  const Planned planned(search::testing::Gpt({}), 4, /*stages=*/2);
+  const PlannedModel planned(search::testing::Gpt({}), 4, WithStages(2));
   ASSERT_NE(planned.pipeline(), nullptr);
   const Json data = DataOf(planned);
   EXPECT_TRUE(data["timeline"].is_null());
@@ -204,7 +177,7 @@ TEST(WritePageTest, OnlyPagesAreReplaced) {
   const std::string path = absl::StrCat(folder, "/page_test.html"), other = absl::StrCat(folder, "/page_test.model");
   std::remove(path.c_str());
   std::ofstream(other) << "model Precious() {}";
-  const Planned planned(search::testing::Mlp(8, {4, 4}), 1);
+  const PlannedModel planned(search::testing::Mlp(8, {4, 4}), 1);
   const search::Explained explained = planned.explained();
   const std::string page = PlanPage({.explained = explained, .source = "", .proof = ""});
   EXPECT_EQ(WritePage(path, page), absl::OkStatus());

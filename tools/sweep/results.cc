@@ -18,7 +18,6 @@ namespace cleave::tools {
 namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
-constexpr int kNotFinite = 7;  // The exit code (docs/formats/exit_codes.md).
 constexpr size_t kCurveWidth = 24;
 
 // NaN where a number is written as null.

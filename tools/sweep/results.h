@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/error/error.h"
 #include "tools/sweep/grid.h"
 
 namespace cleave::tools {
@@ -21,6 +22,9 @@ struct RunResult {
 
 // Reads `run.json` and `metrics.jsonl`, as far as they are there.
 RunResult ReadResult(const std::string& folder);
+
+// The exit code of a program whose loss is not finite.
+inline constexpr int kNotFinite = static_cast<int>(runtime::ExitCode::kNotFinite);
 
 // Whether another attempt would end as this one: it is done, or its loss is not finite.
 bool IsFinal(const RunResult& result);

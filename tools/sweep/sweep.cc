@@ -306,7 +306,7 @@ std::optional<ExitCode> Sweep::Prepare() {
 }
 
 std::string Sweep::StatusOf(size_t run, const RunResult& result) const {
-  constexpr int kFirstOfSignals = 128, kNotFinite = 7;
+  constexpr int kFirstOfSignals = 128;
   const auto now = ended_.find(run);
   const std::optional<int> code = now != ended_.end() ? std::optional<int>(now->second) : result.exit_code;
   if (code == 0) return "done";
@@ -354,9 +354,9 @@ ExitCode Sweep::Report(int signal) const {
     return static_cast<ExitCode>(128 + signal);
   }
   for (const auto& [run, code] : ended_) {
-    if (code != 0 && code != 7) return static_cast<ExitCode>(code);
+    if (code != 0 && code != kNotFinite) return static_cast<ExitCode>(code);
   }
-  return best.has_value() ? ExitCode::kDone : static_cast<ExitCode>(7);
+  return best.has_value() ? ExitCode::kDone : static_cast<ExitCode>(kNotFinite);
 }
 
 ExitCode Sweep::RunAll() {

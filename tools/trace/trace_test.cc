@@ -19,52 +19,29 @@
 #include "gtest/gtest.h"
 #include "runtime/json/trace_events.h"
 #include "search/explain/explain.h"
-#include "search/search.h"
 #include "search/testing/models.h"
+#include "search/testing/planned_model.h"
 
 namespace cleave::tools {
 namespace {
 
-// A model with its plan, as a compile has them.
-struct Traced {
+// A model with its plan and the timeline of its step.
+struct Traced : search::testing::PlannedModel {
   Traced(ir::Graph model, int64_t devices, int64_t stages, int64_t micro_batches)
-      : graph(std::move(model)), cluster(search::CpuCluster(devices)) {
-    pins.settings.stages = stages;
-    pins.settings.micro_batches = micro_batches;
-    search::SearchOptions options = search::OptionsFrom(pins.settings);
-    options.execution.fuse = codegen::FusedByCpu();
-    execution = options.execution;
-    Diagnostics diagnostics;
-    plan = *search::Search(graph, cluster, pins, options, diagnostics);
-    made = *search::ProgramOf(graph, plan, cluster, execution);
-    predicted = search::PredictStep(made, cluster, execution);
-  }
+      : PlannedModel(std::move(model), devices, Settings(stages, micro_batches), codegen::FusedByCpu()) {}
 
-  search::Explained explained() const {
-    return {.graph = graph,
-            .plan = plan,
-            .cluster = cluster,
-            .execution = execution,
-            .made = made,
-            .predicted = predicted.whole,
-            .pins = pins};
+  static ir::ParallelSettings Settings(int64_t stages, int64_t micro_batches) {
+    ir::ParallelSettings settings;
+    settings.stages = stages;
+    settings.micro_batches = micro_batches;
+    return settings;
   }
 
   Json events() const {
-    const std::string text =
-        PredictedTrace(explained(), predicted.pipeline.has_value() ? &*predicted.pipeline : nullptr);
-    const absl::StatusOr<Json> trace = ParseStrictJson(text);
+    const absl::StatusOr<Json> trace = ParseStrictJson(PredictedTrace(explained(), pipeline()));
     EXPECT_TRUE(trace.ok()) << trace.status();
     return trace->at("traceEvents");
   }
-
-  ir::Graph graph;
-  search::Cluster cluster;
-  search::Execution execution;
-  ir::Pins pins;
-  ir::Plan plan;
-  ir::LoweredProgram made;
-  search::StepPrediction predicted;
 };
 
 std::vector<Traced> Cases() {
