@@ -1,7 +1,9 @@
 """Precompiled headers: what many files include is read once.
 
 Clang takes them for files with the same flags, above all the same level of optimization. They are headers of the system,
-by name: Clang keeps the paths of all that it reads, and those of this tree differ in each sandbox.
+by name: Clang keeps the paths of all that it reads, and those of this tree differ in each sandbox. It refuses what was
+precompiled of other versions of them, so this is made again when packages are installed; what was the same before is the
+same then, to the last byte.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -58,12 +60,13 @@ def _precompiled_headers_impl(ctx):
             action_name = _CPP_COMPILE,
             variables = variables,
         ),
-        env = cc_common.get_environment_variables(
+        # Clang keeps the name of the working directory, which is another one in each sandbox, unless it has this one.
+        env = dict(cc_common.get_environment_variables(
             feature_configuration = features,
             action_name = _CPP_COMPILE,
             variables = variables,
-        ),
-        inputs = toolchain.all_files,
+        ), PWD = "/proc/self/cwd"),
+        inputs = depset([ctx.file._packages], transitive = [toolchain.all_files]),
         outputs = [compiled],
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling %s" % ctx.label,
@@ -81,6 +84,7 @@ precompiled_headers = rule(
         "copts": attr.string_list(doc = "The flags of those that read them, besides those of the command line."),
         "headers": attr.string_list(doc = "As in #include <…>."),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
+        "_packages": attr.label(default = "@packages//:status", allow_single_file = True),
     },
     fragments = ["cpp"],
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
