@@ -26,9 +26,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const std::string& error : search::VerifyCluster(*cluster)) CLEAVE_CHECK(false) << error;
     if (devices <= kMostDevices) CLEAVE_CHECK(search::MeshOfCluster(*cluster).rank_count() == devices);
   }
-  const std::string written = search::ClusterJson(machines->host);
+  const std::string written = search::ClusterJson(*machines);
   const auto again = search::ParseClusterJson(written);
   CLEAVE_CHECK(again.ok()) << again.status().message() << "\n" << written;
-  CLEAVE_CHECK(search::ClusterJson(again->host) == written) << written;
+  CLEAVE_CHECK(search::ClusterJson(*again) == written) << written;
   return 0;
 }

@@ -118,7 +118,7 @@ struct Cluster {
 // and parsed files have none.
 std::vector<std::string> VerifyCluster(const Cluster& cluster);
 
-// One host whose cores are the devices, as fast as those of one measured server; bench/calibrate measures another.
+// One host whose cores are the devices, as fast as those of one measured server; `cleave calibrate` measures another.
 Cluster CpuCluster(int64_t devices);
 
 // Axes m0, m1, … of prime size, slowest link first, larger primes first within a link. A byte on the slowest link

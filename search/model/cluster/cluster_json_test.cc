@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "search/model/cluster/presets.h"
@@ -102,6 +103,34 @@ TEST(ParseClusterJsonTest, RefusesFieldsThatDoNotBelong) {
   EXPECT_EQ(MessageOf("\"name\": \"lab\"", "\"name\": \"\""), "name: expected a name");
 }
 
+TEST(ParseClusterJsonTest, CommentsAreOnWhatIsThere) {
+  const auto with_comment = [](const std::string& place) {
+    return MessageOf("\"name\": \"lab\"", "\"name\": \"lab\", \"comments\": {\"" + place + "\": \"as measured\"}");
+  };
+  for (const char* place :
+       {"device.peak.f32", "device.caches[0]", "links[0].groups[0].latency", "network", "hosts[1]"}) {
+    EXPECT_EQ(with_comment(place), "accepted");
+  }
+  for (const std::string place :
+       {"device.peak.f16", "device.caches[1]", "links[0", "links[].name", "device[0]", "", "."}) {
+    EXPECT_EQ(with_comment(place), "comments: there is no \"" + place + "\" in this file");
+  }
+  EXPECT_EQ(MessageOf("\"name\": \"lab\"", "\"name\": \"lab\", \"comments\": {\"name\": 1}"),
+            "comments: expected a text about \"name\"");
+  EXPECT_EQ(MessageOf("\"name\": \"lab\"", "\"name\": \"lab\", \"comments\": []"), "comments: expected an object");
+}
+
+TEST(ClusterJsonTest, HasNamesAndComments) {
+  const Machines lab = *ParseClusterJson(kLab);
+  const std::string text = ClusterJson(
+      lab, {.hosts = {"node1", "node2"}, .comments = {{"network", "one card a host"}, {"links[0]", "\"quoted\""}}});
+  EXPECT_TRUE(absl::StrContains(text, "\"node2\"")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "\"one card a host\"")) << text;
+  const absl::StatusOr<Machines> again = ParseClusterJson(text);
+  ASSERT_TRUE(again.ok()) << again.status() << text;
+  EXPECT_EQ(*again, lab);
+}
+
 TEST(ParseClusterJsonTest, RefusesMachinesThatCannotBe) {
   EXPECT_EQ(MessageOf("\"node2\"", "\"node1\""), "hosts: the host \"node1\" is given twice");
   EXPECT_EQ(MessageOf("[\"node1\", \"node2\"]", "[]"), "hosts: expected a list with at least one entry");
@@ -132,12 +161,17 @@ TEST(ParseClusterJsonTest, TakesTheExampleOfItsPage) {
 
 TEST(ClusterJsonTest, ReadsBack) {
   for (const std::string& name : PresetNames()) {
-    Cluster host = FindPreset(name)->host;
+    Machines preset = *FindPreset(name);
+    preset.hosts = 3;
+    Cluster& host = preset.host;
     host.name = "copy";
-    const std::string text = ClusterJson(host);
+    const std::string text = ClusterJson(preset);
     const absl::StatusOr<Machines> machines = ParseClusterJson(text);
     ASSERT_TRUE(machines.ok()) << machines.status() << text;
-    EXPECT_EQ(ClusterJson(machines->host), text);
+    EXPECT_EQ(ClusterJson(*machines), text);
+    EXPECT_EQ(machines->hosts, 3);
+    EXPECT_NEAR(machines->network.bytes_per_second, preset.network.bytes_per_second, 1e-3);
+    EXPECT_EQ(machines->network.groups.size(), preset.network.groups.size());
     ASSERT_EQ(machines->host.links.size(), host.links.size());
     for (size_t i = 0; i < host.links.size(); ++i) {
       EXPECT_NEAR(machines->host.links[i].bytes_per_second, host.links[i].bytes_per_second, 1e-3);

@@ -229,7 +229,7 @@ constexpr std::array<Preset, 7> kPresets = {{{"cpu", Cpu},
 
 }  // namespace
 
-// What bench/calibrate measured on two cores of a Xeon with AVX-512, with one rank on each, rounded.
+// Measured on two cores of a Xeon with AVX-512, with one rank on each, and rounded.
 Cluster CpuCluster(int64_t devices) {
   return Cluster{.name = "cpu",
                  .links = {Link{.name = "host",

@@ -6,7 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/json/json.h"
 #include "base/status/status_macros.h"
 #include "search/model/cluster/cluster_json.h"
@@ -230,6 +234,36 @@ absl::Status ReadNetwork(const Json& document, Machines& machines) {
   return absl::OkStatus();
 }
 
+// The value at a place of the document, "links[0].groups[1]"; null where there is none.
+const Json* ValueAt(const Json& document, absl::string_view place) {
+  const Json* value = &document;
+  for (const absl::string_view step : absl::StrSplit(place, '.')) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(step, '[');
+    if (!value->is_object() || !value->contains(std::string(parts[0]))) return nullptr;
+    value = &value->at(std::string(parts[0]));
+    for (size_t i = 1; i < parts.size(); ++i) {
+      size_t index = 0;
+      const bool is_index = absl::EndsWith(parts[i], "]") && absl::SimpleAtoi(absl::StripSuffix(parts[i], "]"), &index);
+      if (!is_index || !value->is_array() || index >= value->size()) return nullptr;
+      value = &value->at(index);
+    }
+  }
+  return value;
+}
+
+absl::Status CheckComments(const Json& document) {
+  if (!document.contains("comments")) return absl::OkStatus();
+  const Json& comments = document.at("comments");
+  if (!comments.is_object()) return JsonError("comments", "expected an object");
+  for (const auto& [place, comment] : comments.items()) {
+    if (!comment.is_string()) return JsonError("comments", absl::StrCat("expected a text about \"", place, "\""));
+    if (ValueAt(document, place) == nullptr) {
+      return JsonError("comments", absl::StrCat("there is no \"", place, "\" in this file"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckName(const std::string& name) {
   if (name.empty()) return JsonError("name", "expected a name");
   if (FindPreset(name).has_value())
@@ -247,8 +281,8 @@ absl::Status CheckWhole(const Machines& machines) {
 }
 
 absl::StatusOr<Machines> MachinesOf(const Json& document) {
-  CLEAVE_RETURN_IF_ERROR(
-      CheckFields(document, "cluster", {"format", "version", "name", "device", "links"}, {"hosts", "network"}));
+  CLEAVE_RETURN_IF_ERROR(CheckFields(document, "cluster", {"format", "version", "name", "device", "links"},
+                                     {"hosts", "network", "comments"}));
   CLEAVE_ASSIGN_OR_RETURN(const std::string format, StringAt(document, "format", "cluster"));
   if (format != "cleave-cluster") {
     return JsonError("cluster.format", absl::StrCat("expected \"cleave-cluster\", found \"", format, "\""));
@@ -265,6 +299,7 @@ absl::StatusOr<Machines> MachinesOf(const Json& document) {
     CLEAVE_ASSIGN_OR_RETURN(machines.hosts, HostsOf(document.at("hosts")));
   }
   CLEAVE_RETURN_IF_ERROR(ReadNetwork(document, machines));
+  CLEAVE_RETURN_IF_ERROR(CheckComments(document));
   CLEAVE_RETURN_IF_ERROR(CheckWhole(machines));
   return machines;
 }

@@ -81,7 +81,7 @@ TEST(ResolveClusterTest, ReadsFiles) {
   const std::string path = ::testing::TempDir() + "/lab.json";
   Cluster host = FindPreset("a100x8")->host;
   host.name = "lab";
-  std::ofstream(path) << ClusterJson(host);
+  std::ofstream(path) << ClusterJson({.host = host, .hosts = 1});
   EXPECT_EQ(Outcome(path, std::nullopt), "lab 8");
   EXPECT_EQ(Outcome(path, 2), "lab 2");
   EXPECT_EQ(Outcome(path, 16).substr(0, 5), "E0608");
