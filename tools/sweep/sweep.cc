@@ -33,8 +33,8 @@
 #include "tools/driver/options.h"
 #include "tools/driver/program_flags.h"
 #include "tools/driver/report.h"
+#include "tools/jobs/jobs.h"
 #include "tools/sweep/grid.h"
-#include "tools/sweep/jobs.h"
 #include "tools/sweep/results.h"
 
 namespace cleave::tools {

@@ -14,8 +14,8 @@
 #include "absl/strings/str_join.h"
 #include "base/file/file.h"
 #include "gtest/gtest.h"
+#include "tools/jobs/jobs.h"
 #include "tools/sweep/grid.h"
-#include "tools/sweep/jobs.h"
 #include "tools/sweep/results.h"
 
 namespace cleave::tools {

@@ -1,6 +1,6 @@
-// Private to tools/sweep: commands that run in folders of their own, several at a time.
-#ifndef CLEAVE_TOOLS_SWEEP_JOBS_H_
-#define CLEAVE_TOOLS_SWEEP_JOBS_H_
+// Commands that run in folders of their own, several at a time, and end with the command that started them.
+#ifndef CLEAVE_TOOLS_JOBS_JOBS_H_
+#define CLEAVE_TOOLS_JOBS_JOBS_H_
 
 #include <cstddef>
 #include <functional>
@@ -12,8 +12,8 @@ namespace cleave::tools {
 
 struct Job {
   std::string folder;
-  std::vector<std::string> command;  // A program, found from `folder`, and its arguments.
-  std::string log;                   // In `folder`: gets what it prints.
+  std::vector<std::string> command;  // A program, found from `folder` or on PATH, and its arguments.
+  std::string log;                   // In `folder`: gets what it prints. Empty: it prints where this process does.
 };
 
 // Runs all of them, at most so many at a time, in order; returns 0, or the signal that ended this. `environment` is
@@ -28,4 +28,4 @@ int RunJobs(const std::vector<Job>& jobs, size_t most_at_once,
 
 }  // namespace cleave::tools
 
-#endif  // CLEAVE_TOOLS_SWEEP_JOBS_H_
+#endif  // CLEAVE_TOOLS_JOBS_JOBS_H_

@@ -1,4 +1,4 @@
-#include "tools/sweep/jobs.h"
+#include "tools/jobs/jobs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,24 +22,27 @@ sigset_t Watched() {
   return signals;
 }
 
-// Becomes the job. It is a group of its own: of Ctrl-C it gets what the sweep makes of it.
-[[noreturn]] void Become(const Job& job, const Environment& environment, pid_t sweep) {
+// Becomes the job. It is a group of its own: of Ctrl-C it gets what its starter makes of it.
+[[noreturn]] void Become(const Job& job, const Environment& environment, pid_t starter) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   const sigset_t watched = Watched();
   sigprocmask(SIG_UNBLOCK, &watched, nullptr);
-  if (getppid() != sweep || chdir(job.folder.c_str()) != 0) _exit(127);
+  if (getppid() != starter || chdir(job.folder.c_str()) != 0) _exit(127);
   const int input = open("/dev/null", O_RDONLY);
-  const int output = open(job.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  if (input < 0 || output < 0) _exit(5);
+  if (input < 0) _exit(5);
   dup2(input, STDIN_FILENO);
-  dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
+  if (!job.log.empty()) {
+    const int output = open(job.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (output < 0) _exit(5);
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+  }
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;
   for (const std::string& word : job.command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  execv(words[0], words.data());
+  execvp(words[0], words.data());
   _exit(127);
 }
 
