@@ -5,7 +5,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status/status_macros.h"
+#include "base/text/text.h"
 #include "codegen/cpu/cpu.h"
 #include "codegen/cuda/cuda.h"
 #include "codegen/program/program.h"
@@ -13,6 +15,7 @@
 #include "codegen/runtime_files/runtime_files.h"
 #include "codegen/source/source.h"
 #include "ir/program/program.h"
+#include "ir/sharding/mesh/mesh.h"
 
 namespace cleave::codegen {
 
@@ -67,9 +70,9 @@ bool Include(const std::vector<NeededFile>& files, absl::string_view header) {
 
 using MakefileOf = std::string (*)(const ProgramSources& sources);
 
-absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, MakefileOf makefile,
-                                                    const CodegenInput& input, const CodegenOptions& options) {
-  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(target, input, {options.rank, options.repeats_layers}));
+// The program with this text, its part of the runtime, and what builds and starts it on so many ranks.
+std::vector<GeneratedFile> FilesOf(const Target& target, MakefileOf makefile, std::string text, int ranks,
+                                   const LaunchDefault& launch) {
   std::vector<NeededFile> runtime = RuntimeOf(target, text);
   std::vector<GeneratedFile> files = {{.path = std::string(target.source_file), .text = std::move(text)}};
   files.push_back({.path = "Makefile",
@@ -77,11 +80,39 @@ absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, Makefi
                                      .read_compressed_files = Include(runtime, "zlib.h"),
                                      .read_tokenizers = Include(runtime, "pcre2.h"),
                                      .read_images = Include(runtime, "png.h")})});
-  files.push_back({.path = "run.sh",
-                   .text = RunScript(ir::RankMesh(input.program).rank_count(), options.launch),
-                   .executable = true});
+  files.push_back({.path = "run.sh", .text = RunScript(ranks, launch), .executable = true});
   for (NeededFile& file : runtime) files.push_back({.path = std::move(file.path), .text = std::move(file.text)});
   return files;
+}
+
+absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, MakefileOf makefile,
+                                                    const CodegenInput& input, const CodegenOptions& options) {
+  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(target, input, {options.rank, options.repeats_layers}));
+  return FilesOf(target, makefile, std::move(text), ir::RankMesh(input.program).rank_count(), options.launch);
+}
+
+std::string MeasuringText(const HostsToMeasure& hosts, int64_t most_bytes) {
+  const auto axes = [](int64_t count) { return absl::StrJoin(ir::PrimeFactors(count), ", "); };
+  return absl::StrCat("// Measures what ", hosts.hosts * hosts.ranks_on_host == 1 ? "a rank does" : "ranks do",
+                      " in a second, for a cluster file.\n"
+                      "//\n"
+                      "// Written by cleave. `make` builds it, `./run.sh` starts it.\n"
+                      "#include \"runtime/measure/measure.h\"\n\n"
+                      "int main(int argc, char** argv) {\n"
+                      "  cleave::runtime::MeasuredMachines machines;\n"
+                      "  machines.network = {",
+                      axes(hosts.hosts), "};  // ", Plural(hosts.hosts, "host"), ".\n  machines.host = {",
+                      axes(hosts.ranks_on_host), "};  // ", Plural(hosts.ranks_on_host, "rank"),
+                      " of each.\n  machines.most_bytes = ", most_bytes,
+                      ";\n  return cleave::runtime::Measure(argc, argv, machines);\n}\n");
+}
+
+std::vector<GeneratedFile> Measuring(const Target& target, MakefileOf makefile, const HostsToMeasure& hosts,
+                                     const LaunchDefault& launch) {
+  // A collective gets half of it, and three matrices all.
+  const int64_t most_bytes = target.is_device ? int64_t{1} << 30 : kBytesMeasuredWithOnCpu;
+  return FilesOf(target, makefile, MeasuringText(hosts, most_bytes),
+                 static_cast<int>(hosts.hosts * hosts.ranks_on_host), launch);
 }
 
 }  // namespace
@@ -92,6 +123,14 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const CodegenInput& input
 
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const CodegenInput& input, const CodegenOptions& options) {
   return Generate(CudaTarget(), CudaMakefile, input, options);
+}
+
+std::vector<GeneratedFile> MeasuringForCpu(const HostsToMeasure& hosts, const LaunchDefault& launch) {
+  return Measuring(CpuTarget(), CpuMakefile, hosts, launch);
+}
+
+std::vector<GeneratedFile> MeasuringForCuda(const HostsToMeasure& hosts, const LaunchDefault& launch) {
+  return Measuring(CudaTarget(), CudaMakefile, hosts, launch);
 }
 
 ir::FuseOptions FusedByCpu() { return CpuTarget().fuse; }

@@ -8,6 +8,7 @@
 #ifndef CLEAVE_CODEGEN_CODEGEN_H_
 #define CLEAVE_CODEGEN_CODEGEN_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +49,20 @@ int64_t LargestAttentionHeadOnCuda();
 
 // For GPUs of NVIDIA: C++17 and CUDA with cuBLASLt, cuDNN where it is installed, and NCCL. Errors as above.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const CodegenInput& input, const CodegenOptions& options = {});
+
+// Hosts with equally many ranks, which a program is to measure.
+struct HostsToMeasure {
+  int64_t hosts = 1;
+  int64_t ranks_on_host = 1;
+};
+
+// The memory that each rank of it takes on a CPU to measure with: more than any cache has.
+inline constexpr int64_t kBytesMeasuredWithOnCpu = int64_t{256} << 20;
+
+// The program that measures machines for a cluster file (runtime/measure/measure.h), with what builds and starts it. On
+// several hosts the ranks of each follow each other, and the mesh has the axes of search::MeshOfCluster.
+std::vector<GeneratedFile> MeasuringForCpu(const HostsToMeasure& hosts, const LaunchDefault& launch = {});
+std::vector<GeneratedFile> MeasuringForCuda(const HostsToMeasure& hosts, const LaunchDefault& launch = {});
 
 }  // namespace cleave::codegen
 

@@ -16,7 +16,8 @@ MAIN = program.cc
 )make";
 
 constexpr char kHot[] =
-    "runtime/comm/gloo runtime/comm/local runtime/einsum/cpu runtime/kernels/cpu runtime/image runtime/random";
+    "runtime/comm/gloo runtime/comm/local runtime/einsum/cpu runtime/kernels/cpu runtime/image runtime/measure/cpu "
+    "runtime/random";
 
 }  // namespace
 

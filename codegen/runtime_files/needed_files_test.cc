@@ -117,7 +117,7 @@ TEST(DeclaredNames, AreThoseOutsideOfTypes) {
 TEST(RuntimeFiles, AreAllNeededByAProgramThatNamesEverything) {
   std::string program = "#include \"custom/body.h\"\n";
   for (const char* header : {"device/cuda/cuda.h", "device/cuda/loop_batch.cuh", "device/cuda/step_numbers.h",
-                             "device/cuda/vector.cuh", "device/memory.h", "runtime.h"}) {
+                             "device/cuda/vector.cuh", "device/memory.h", "measure/measure.h", "runtime.h"}) {
     absl::StrAppend(&program, "#include \"runtime/", header, "\"\n");
   }
   for (const RuntimeFile& file : RuntimeFiles()) {
