@@ -1,7 +1,7 @@
 #!/bin/bash
 # Question: does the predicted time of a step tell which of two plans is faster, and is the default plan the fastest?
 #
-# Describes this machine (bench/calibrate), compiles examples for 1 and 2 ranks with every search and price, trains each different program for STEPS
+# Describes this machine (cleave calibrate), compiles examples for 1 and 2 ranks with every search and price, trains each different program for STEPS
 # steps REPETITIONS times, in turn, and prints for each the predicted and the median measured step time. Then it counts the pairs of plans of one
 # example whose measured times differ by more than 5 % and by more than they scatter, and how many of these the predictions order as the measurements
 # do; and for each example how much longer the default plan takes than the fastest plan on as many ranks. At the end each program runs once with
@@ -13,7 +13,6 @@ set -eu
 repetitions=${1:-7}
 steps=${2:-60}
 cleave=$PWD/tools/cleave
-calibrate=$PWD/bench/calibrate/calibrate.sh
 examples=$PWD/examples
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -32,7 +31,7 @@ plans() {
 }
 
 for ranks in 1 2; do
-  [ -f "$clusters/ranks_$ranks.json" ] || "$calibrate" --ranks "$ranks" --out "$clusters/ranks_$ranks.json"
+  [ -f "$clusters/ranks_$ranks.json" ] || "$cleave" calibrate --devices "$ranks" --out "$clusters/ranks_$ranks.json"
 done
 
 # The number $2 ("predicted" or "measured", in ms) of a step of the run in $1.

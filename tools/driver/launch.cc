@@ -82,8 +82,14 @@ bool HasNvcc() {
   return IsOnPath("nvcc") || access(absl::StrCat(toolkit, "/bin/nvcc").c_str(), X_OK) == 0;
 }
 
-// Asks NVIDIA's driver, which may be installed even if the toolkit is not.
-absl::Status FindGpu() {
+}  // namespace
+
+std::string LaunchWay(const std::string& written, const std::vector<std::string>& arguments) {
+  const size_t at = arguments.size() > 2 && arguments[0] == "--restarts" ? 2 : 0;
+  return arguments.size() > at + 1 && arguments[at] == "--launch" ? arguments[at + 1] : written;
+}
+
+absl::StatusOr<int> CountGpus() {
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) return absl::UnavailableError("this machine has no NVIDIA driver (libcuda.so.1)");
   const auto initialize = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
@@ -91,14 +97,8 @@ absl::Status FindGpu() {
   int devices = 0;
   const bool found = initialize != nullptr && count_devices != nullptr && initialize(0) == 0 &&
                      count_devices(&devices) == 0 && devices > 0;
-  return found ? absl::OkStatus() : absl::UnavailableError("the NVIDIA driver of this machine finds no GPU");
-}
-
-}  // namespace
-
-std::string LaunchWay(const std::string& written, const std::vector<std::string>& arguments) {
-  const size_t at = arguments.size() > 2 && arguments[0] == "--restarts" ? 2 : 0;
-  return arguments.size() > at + 1 && arguments[at] == "--launch" ? arguments[at + 1] : written;
+  if (!found) return absl::UnavailableError("the NVIDIA driver of this machine finds no GPU");
+  return devices;
 }
 
 absl::Status CanBuildAndRun(const std::string& target, const std::string& launch) {
@@ -115,7 +115,7 @@ absl::Status CanBuildAndRun(const std::string& target, const std::string& launch
   }
   if (target != "cuda") return absl::OkStatus();
   if (!HasNvcc()) return absl::UnavailableError("`nvcc` is not installed (NVIDIA's CUDA toolkit)");
-  return FindGpu();
+  return CountGpus().status();
 }
 
 std::string ProgramOf(const std::string& launch) {
@@ -123,16 +123,20 @@ std::string ProgramOf(const std::string& launch) {
   return comm == "mpi" ? "program" : absl::StrCat("program_", comm);
 }
 
+std::vector<std::string> BuildCommand(const std::string& launch) {
+  return {"make", absl::StrCat("COMM=", CommOf(launch))};
+}
+
+absl::StatusOr<LaunchResult> OutcomeOfBuild(const std::string& folder, int exit_code) {
+  if (exit_code == 0) return LaunchResult{.exit_code = 0, .failed_step = "", .build_log = ""};
+  std::string said = TextOf(absl::StrCat(folder, "/", kBuildLog));
+  if (const std::string missing = WhatIsMissing(said); !missing.empty()) return absl::UnavailableError(missing);
+  return LaunchResult{.exit_code = exit_code, .failed_step = "make", .build_log = std::move(said)};
+}
+
 absl::StatusOr<LaunchResult> Build(const std::string& folder, const std::string& launch) {
-  const std::string log = absl::StrCat(folder, "/make.log");
-  const std::string comm = absl::StrCat("COMM=", CommOf(launch));
-  CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, {"make", comm}, log));
-  if (built != 0) {
-    std::string said = TextOf(log);
-    if (const std::string missing = WhatIsMissing(said); !missing.empty()) return absl::UnavailableError(missing);
-    return LaunchResult{.exit_code = built, .failed_step = "make", .build_log = std::move(said)};
-  }
-  return LaunchResult{.exit_code = 0, .failed_step = "", .build_log = ""};
+  CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, BuildCommand(launch), absl::StrCat(folder, "/", kBuildLog)));
+  return OutcomeOfBuild(folder, built);
 }
 
 absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch,

@@ -21,6 +21,10 @@ struct LaunchResult {
 // into it.
 std::string LaunchWay(const std::string& written, const std::vector<std::string>& arguments);
 
+// The GPUs of this machine, at least one, as NVIDIA's driver says, which may be installed even if the toolkit is not.
+// An Unavailable error says that there is none.
+absl::StatusOr<int> CountGpus();
+
 // Whether this machine can build and start a program for `target` ("cpu", "cuda") by `launch` (as in CompileOptions).
 // An Unavailable error names a tool that is missing and where to get it, or says that there is no GPU.
 absl::Status CanBuildAndRun(const std::string& target, const std::string& launch);
@@ -28,7 +32,13 @@ absl::Status CanBuildAndRun(const std::string& target, const std::string& launch
 // The program that `make` makes for `launch`, which run.sh starts: "program", "program_gloo".
 std::string ProgramOf(const std::string& launch);
 
-// Runs `make` for `launch` in `folder`. Errors as below.
+// The command that builds a program for `launch` in its folder. What it prints, in the C locale, belongs into the file
+// kBuildLog there. OutcomeOfBuild says what has become of it; errors as below.
+inline constexpr char kBuildLog[] = "make.log";
+std::vector<std::string> BuildCommand(const std::string& launch);
+absl::StatusOr<LaunchResult> OutcomeOfBuild(const std::string& folder, int exit_code);
+
+// Runs it. Errors as below.
 absl::StatusOr<LaunchResult> Build(const std::string& folder, const std::string& launch);
 
 // Runs `make` for `launch` and then `./run.sh` with `arguments` in `folder`. What the program prints goes to our own

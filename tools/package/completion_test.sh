@@ -38,7 +38,7 @@ expect() {
 mkdir "$TEST_TMPDIR/typing" && cd "$TEST_TMPDIR/typing" || exit 1
 mkdir folder "two words" && touch a.model b.json folder/c.model "two words/größe.model" d.txt
 
-expect "compile run sweep plan explain diff profile import export weights data serve watch fmt lsp doctor clean completion help version --help --version" ""
+expect "compile run sweep plan explain diff profile import export weights data serve watch fmt lsp doctor calibrate clean completion help version --help --version" ""
 expect "compile completion" comp
 expect "--version" --v
 expect "--search --set --seed --steps" compile --s

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/text/text.h"
+#include "tools/calibrate/calibrate.h"
 #include "tools/clean/clean.h"
 #include "tools/data/data.h"
 #include "tools/doctor/doctor.h"
@@ -81,6 +82,10 @@ ExitCode FormatFiles(const std::string& name, const std::string& summary, const 
 
 ExitCode Clean(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   return RunClean(name, summary, words);
+}
+
+ExitCode Calibrate(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunCalibrate(name, summary, words);
 }
 
 ExitCode Doctor(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
@@ -224,6 +229,7 @@ const std::vector<Subcommand>& Subcommands() {
       {"lsp", "Answers an editor in the Language Server Protocol: mistakes, types and plans while one types",
        DescribeLsp, ServeEditor},
       {"doctor", "Says what this machine has of what generated programs need", DescribeDoctor, Doctor},
+      {"calibrate", "Measures machines and describes them in a cluster file, for plans", DescribeCalibrate, Calibrate},
       {"clean", "Removes the cache of compiled runtimes", DescribeClean, Clean},
       {"completion", "Prints the completion of these subcommands for a shell", DescribeCompletion, PrintCompletion},
       {"help", "Lists the subcommands, or the options of one", DescribeHelp, Help},

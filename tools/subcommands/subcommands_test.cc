@@ -29,9 +29,9 @@ TEST(SubcommandsTest, AreTheOnesThatTheDocumentationNames) {
   std::vector<std::string> names;
   for (const Subcommand& subcommand : Subcommands()) names.push_back(subcommand.name);
   EXPECT_EQ(names,
-            (std::vector<std::string>{"compile", "run",    "sweep",   "plan",       "explain", "diff",   "profile",
-                                      "import",  "export", "weights", "data",       "serve",   "watch",  "fmt",
-                                      "lsp",     "doctor", "clean",   "completion", "help",    "version"}));
+            (std::vector<std::string>{"compile", "run",    "sweep",     "plan",  "explain",    "diff",  "profile",
+                                      "import",  "export", "weights",   "data",  "serve",      "watch", "fmt",
+                                      "lsp",     "doctor", "calibrate", "clean", "completion", "help",  "version"}));
 }
 
 // What a description shows is what the parser takes.
