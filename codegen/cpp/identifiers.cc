@@ -160,6 +160,7 @@ constexpr absl::string_view kReserved[] = {
     "watch",
     "wchar_t",
     "while",
+    "with_gradients",
     "xor",
     "xor_eq",
 };

@@ -100,8 +100,8 @@ void EmitCall(const PhaseFunction& function, cpp::Code& code) {
 
 }  // namespace
 
-void EmitRunBatch(const Emission& emission, const std::vector<PhaseFunction>& functions,
-                  const std::vector<OrderedStage>& order, cpp::Code& code) {
+void EmitRunPhases(const Emission& emission, const std::vector<PhaseFunction>& functions,
+                   const std::vector<OrderedStage>& order, cpp::Code& code) {
   const ir::Program& program = emission.program;
   const auto call_all = [&](ir::Repeat repeat, cpp::Code& calls) {
     for (const PhaseFunction& function : functions) {
@@ -124,7 +124,7 @@ void EmitRunBatch(const Emission& emission, const std::vector<PhaseFunction>& fu
   if (has_turns) code.Comment(TurnText(emission));
   const cpp::Expr truth = cpp::Name("bool");
   cpp::Code& body = code.Open(cpp::Function{.result = cpp::Name("void"),
-                                            .name = "RunBatch",
+                                            .name = "RunPhases",
                                             .parameters = {{truth, "metrics"}, {truth, "gradients"}},
                                             .suffix = "override"});
   const auto call_for_each = [&](ir::Repeat repeat) {

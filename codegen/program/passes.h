@@ -10,9 +10,9 @@
 
 namespace cleave::codegen {
 
-// Writes RunBatch, which calls those of `functions` that have stages. REQUIRES: the program has micro-batches.
-void EmitRunBatch(const Emission& emission, const std::vector<PhaseFunction>& functions,
-                  const std::vector<OrderedStage>& order, cpp::Code& code);
+// Writes RunPhases, which calls those of `functions` that have stages. REQUIRES: the program has micro-batches.
+void EmitRunPhases(const Emission& emission, const std::vector<PhaseFunction>& functions,
+                   const std::vector<OrderedStage>& order, cpp::Code& code);
 
 // Where a rank has several stages: writes the passes of one micro-batch through all of them.
 void EmitPassesOfAllStages(const Emission& emission, const std::vector<PhaseFunction>& functions,

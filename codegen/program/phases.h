@@ -16,7 +16,7 @@ struct PhaseFunction {
   std::string name;
   ir::Phase phase = ir::Phase::kForward;
   ir::Repeat repeat = ir::Repeat::kEach;
-  absl::string_view condition = "";  // Under which RunBatch calls it.
+  absl::string_view condition = "";  // Under which RunPhases calls it.
   std::optional<int> stage = {};     // Of a rank with several stages of a pipeline: the one whose steps these are.
 
   bool IsUpdate() const { return phase == ir::Phase::kUpdate; }

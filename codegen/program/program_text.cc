@@ -109,7 +109,7 @@ class ProgramWriter {
     WriteInitialize(text, functions);
     WriteKeepCopies(text, functions);
     WritePrepare(functions);
-    if (program().time.has_value()) EmitRunBatch(emission_, functions_, order_, functions);
+    if (program().time.has_value()) EmitRunPhases(emission_, functions_, order_, functions);
     for (size_t i = 0; i < functions_.size(); ++i) WritePhase(i, text, functions);
     EmitPassesOfAllStages(emission_, functions_, order_, functions);
     cpp::Code parameters(kMemberIndent + 2);

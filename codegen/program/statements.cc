@@ -139,6 +139,7 @@ class StatementBuilder {
   void AddArgument(const ir::FirstPointer& first) {
     for (const int tensor : first.tensors) AddTensor(tensor);
   }
+  void AddArgument(const ir::ResultWithGradients& result) { AddTensor(ir::ResultOf(result.companion)); }
   void AddArgument(const ir::NoTensor&) { Add("none"); }
   void AddArgument(const ir::ScalarInput& scalar) { AddTensor(scalar.input); }
   void AddArgument(const ir::FirstIndex& index) { AddArgument(index.of); }

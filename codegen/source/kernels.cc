@@ -81,6 +81,13 @@ class CallWriter {
     }
     return Of(ir::NoTensor());
   }
+  cpp::Expr Of(const ir::ResultWithGradients& result) {
+    const cpp::Expr& name = Name(ir::ResultOf(result.companion));
+    const int step = *joint_->companions[static_cast<size_t>(result.companion)];
+    // Without gradients the pass of the companion does not follow.
+    const bool is_early = emission_.step(step).phase != emission_.step(joint_->op).phase;
+    return is_early ? cpp::Choice(cpp::Name("with_gradients"), name, Of(ir::NoTensor())) : name;
+  }
   cpp::Expr Of(const ir::ScalarInput& scalar) {
     const ir::ValueId value = Value(scalar.input);
     if (emission_.storage.root[value].has_value()) return Name(scalar.input);

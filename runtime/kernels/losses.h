@@ -18,13 +18,20 @@ struct SampleMask {
   int64_t rows_per_value = 1;
 };
 
+// Where a loss writes its gradient by the logits as well, times `dloss`: perhaps over the logits. Null: nowhere.
+struct LossGradient {
+  Scalar<float> dloss = 0.0f;
+  Reals dlogits = nullptr;
+};
+
 // -log softmax(logits)[label] per row of logits [rows, classes]. A label outside [0, classes) adds nothing, and its
 // row's gradient is 0. With smoothing s, of [0, 1], a label has the share 1 - s, and all classes together, in equal
 // parts, the share s. `z_loss` times the square of the logarithm of the row's sum of exponentials is added.
 void CrossEntropy(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
-                  const SampleMask& mask, float* loss, float smoothing = 0, float z_loss = 0);
-// The gradient by the logits, (w softmax(logits) - (1 - smoothing) one_hot(label) - smoothing / classes) * dloss /
-// whole, where w is 1 + 2 z_loss times that logarithm.
+                  const SampleMask& mask, float* loss, float smoothing = 0, float z_loss = 0,
+                  const LossGradient& gradient = {});
+// The gradient by the logits, where every row counts whatever the mask is, (w softmax(logits) - (1 - smoothing)
+// one_hot(label) - smoothing / classes) * dloss / whole, where w is 1 + 2 z_loss times that logarithm.
 void CrossEntropyGradient(ConstReals logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
                           int64_t whole, Reals dlogits, float smoothing = 0, float z_loss = 0);
 
@@ -43,7 +50,8 @@ struct ClassRange {
 // is known, and the rank holds the logits of some classes. A row is counted by the rank that holds its label's logit;
 // each rank adds what smoothing gives its classes.
 void LabelLoss(ConstReals logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
-               int64_t whole, const SampleMask& mask, float* loss, float smoothing = 0, float z_loss = 0);
+               int64_t whole, const SampleMask& mask, float* loss, float smoothing = 0, float z_loss = 0,
+               const LossGradient& gradient = {});
 void LabelLossGradient(ConstReals logits, const int32_t* label, const float* log_sum, Scalar<float> dloss, int64_t rows,
                        const ClassRange& classes, int64_t whole, Reals dlogits, float smoothing = 0, float z_loss = 0);
 

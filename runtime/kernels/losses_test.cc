@@ -18,7 +18,15 @@ float Written(Function function, const Arguments&... arguments) {
 // For Written: a function that takes the smoothing behind its result.
 template <typename Function>
 auto Smoothed(Function function, float smoothing) {
-  return [=](const auto&... arguments) { function(arguments..., smoothing, 0.0f); };
+  return [=](const auto&... arguments) { function(arguments..., smoothing, 0.0f, LossGradient()); };
+}
+
+// What a loss writes that also writes its gradient to `dlogits`, times `dloss`.
+template <typename Function, typename... Arguments>
+float WithGradient(Function function, float smoothing, float dloss, float* dlogits, const Arguments&... arguments) {
+  const Placed<float> result(1);
+  function(arguments..., result.get(), smoothing, 0.0f, {dloss, dlogits});
+  return result.Values()[0];
 }
 
 // Logits and labels of some rows, of which one label is no class.
@@ -91,6 +99,12 @@ TEST(CrossEntropy, LossAndGradientOfEveryWidth) {
         CrossEntropyGradient(logits, label, factor, batch.rows, batch.classes, whole, result, smoothing);
         ExpectNear(result.Values(), gradient, 1e-5);
       }
+      // Both at once give the same digits, also over the logits.
+      const Placed<float> together(batch.values, batch.offset);
+      EXPECT_EQ(WithGradient(CrossEntropy, smoothing, 3.0f, together.get(), together.get(), label.get(), batch.rows,
+                             batch.classes, whole, SampleMask{}),
+                loss);
+      EXPECT_EQ(together.Values(), result.Values());
     }
   }
 }
@@ -133,11 +147,16 @@ TEST(LabelLoss, PartsOfTheClassesAddUpToTheWhole) {
           }
         }
         const Placed<float> logits(own);
-        loss += Written(Smoothed(LabelLoss, smoothing), logits.get(), label.get(), log_sum.get(), batch.rows, part,
-                        batch.rows, SampleMask{});
+        const float share = Written(Smoothed(LabelLoss, smoothing), logits.get(), label.get(), log_sum.get(),
+                                    batch.rows, part, batch.rows, SampleMask{});
+        loss += share;
         const Placed<float> result(static_cast<int64_t>(own.size()));
         LabelLossGradient(logits, label, log_sum, 2.0f, batch.rows, part, batch.rows, result, smoothing);
         ExpectNear(result.Values(), gradient, 1e-5);
+        EXPECT_EQ(WithGradient(LabelLoss, smoothing, 2.0f, logits.get(), logits.get(), label.get(), log_sum.get(),
+                               batch.rows, part, batch.rows, SampleMask{}),
+                  share);
+        EXPECT_EQ(logits.Values(), result.Values());
       }
       EXPECT_NEAR(loss, expected, 1e-5 * expected);
     }

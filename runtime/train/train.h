@@ -111,9 +111,13 @@ class TrainingProgram {
   // Whether the phases ask for the same work each time. A phase that prints or compares values does not.
   virtual bool IsRecordable() const { return true; }
 
-  // The phases of a batch, of which a program does the last two where they are asked for. A program that takes its
-  // batch in micro-batches does them for each one.
-  virtual void RunBatch(bool metrics, bool gradients) {
+  // The phases of a batch, of which a program does the last two where they are asked for.
+  void RunBatch(bool metrics, bool gradients) {
+    with_gradients = gradients;
+    RunPhases(metrics, gradients);
+  }
+  // A program that takes its batch in micro-batches does them for each one.
+  virtual void RunPhases(bool metrics, bool gradients) {
     Forward();
     if (metrics) Metrics();
     if (gradients) Backward();
@@ -140,6 +144,10 @@ class TrainingProgram {
   virtual int64_t ArenaBytes() const = 0;
   // Memory of the host in which values of a GPU wait.
   virtual int64_t HostBytes() const { return 0; }
+
+ protected:
+  // Whether Backward follows Forward, which then computes the gradient of a loss in the call that computes the loss.
+  bool with_gradients = false;
 };
 
 // The form of a logged step on standard output (docs/formats/run.md).

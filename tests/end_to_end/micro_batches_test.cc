@@ -29,7 +29,7 @@ Trained Train(const std::string& folder, const std::vector<std::string>& argumen
   EXPECT_EQ(plan["micro_batches"].get<int64_t>(), micro_batches);
   trained.activations = plan["predicted"]["memory_per_rank"]["activations"].get<double>();
   for (const Json& collective : plan["collectives"]) trained.times += collective["times"].get<int64_t>();
-  const bool has_loop = absl::StrContains(ReadText(folder + "/out/program.cc"), "void RunBatch(");
+  const bool has_loop = absl::StrContains(ReadText(folder + "/out/program.cc"), "void RunPhases(");
   EXPECT_EQ(has_loop, micro_batches > 1);
   return trained;
 }

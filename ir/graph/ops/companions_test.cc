@@ -17,15 +17,22 @@ int TensorsOf(const OpDefinition& op) {
   }));
 }
 
-// All tensors of the call, inputs by their numbers and results by ResultOf, that its pointers name.
+void AddNamedBy(const CallArgument& argument, std::set<int>& named) {
+  if (const auto* pointer = std::get_if<Pointer>(&argument)) named.insert(pointer->tensor);
+  if (const auto* number = std::get_if<ScalarInput>(&argument)) named.insert(number->input);
+  if (const auto* early = std::get_if<ResultWithGradients>(&argument)) named.insert(ResultOf(early->companion));
+  if (const auto* first = std::get_if<FirstPointer>(&argument)) {
+    named.insert(first->tensors.begin(), first->tensors.end());
+  }
+  if (const auto* list = std::get_if<BracedList>(&argument)) {
+    for (const Field& field : list->fields) AddNamedBy(field.value, named);
+  }
+}
+
+// All tensors of the call, inputs by their numbers and results by ResultOf, that it names.
 std::set<int> NamedBy(const KernelCall& call) {
   std::set<int> named;
-  for (const CallArgument& argument : call.arguments) {
-    if (const auto* pointer = std::get_if<Pointer>(&argument)) named.insert(pointer->tensor);
-    if (const auto* first = std::get_if<FirstPointer>(&argument)) {
-      named.insert(first->tensors.begin(), first->tensors.end());
-    }
-  }
+  for (const CallArgument& argument : call.arguments) AddNamedBy(argument, named);
   return named;
 }
 
@@ -51,11 +58,10 @@ TEST(Companions, AreGivenByOneCall) {
     if (op->companions.empty()) continue;
     const TensorType rows = {DType::kF32, {6, 5}}, result = {DType::kF32, {5}};
     const std::vector<TensorType> inputs(static_cast<size_t>(TensorsOf(*op)), rows);
-    const Attributes attributes = {{attribute::kEpsilon, 1e-5},
-                                   {attribute::kCentered, true},
-                                   {attribute::kAxes, std::vector<int64_t>{}},
-                                   {attribute::kTransposeA, false},
-                                   {attribute::kTransposeB, false}};
+    const Attributes attributes = {
+        {attribute::kEpsilon, 1e-5},       {attribute::kCentered, true}, {attribute::kAxes, std::vector<int64_t>{}},
+        {attribute::kLabelSmoothing, 0.0}, {attribute::kZLoss, 0.0},     {attribute::kTransposeA, false},
+        {attribute::kTransposeB, false}};
     // Some exclude each other: what the calls with none and with each of them name.
     std::set<int> named;
     for (size_t with = 0; with <= op->companions.size(); ++with) {

@@ -105,9 +105,32 @@ std::vector<CallArgument> WithTerms(std::vector<CallArgument> arguments, const C
   return arguments;
 }
 
+// The factor of the gradient, where the call of a loss also computes that: a tensor which only the gradient reads.
+constexpr int kFactorOfLoss = 3;
+constexpr int kFactorOfLabelLoss = 4;
+
+bool HasTermsOf(const CallSite& op, const CallSite& companion) {
+  return SmoothingOf(op.attributes) == SmoothingOf(companion.attributes) &&
+         ZLossOf(op.attributes) == ZLossOf(companion.attributes);
+}
+
+// The gradient of a loss, of which it reads all inputs but the weights of samples.
+Companion GradientInPlace(OpKind kind, std::vector<int> inputs) {
+  return {.kind = kind, .inputs = std::move(inputs), .fits = HasTermsOf, .comes_early = true};
+}
+
+// The arguments of the call of a loss, with its terms and its gradient behind them, where there are any. `factor`: the
+// tensor by which the gradient is multiplied.
+std::vector<CallArgument> WithGradient(std::vector<CallArgument> arguments, const CallSite& site, int factor) {
+  if (!site.Has(0)) return WithTerms(std::move(arguments), site);
+  arguments.insert(arguments.end(), {FloatNumber{SmoothingOf(site.attributes)}, FloatNumber{ZLossOf(site.attributes)},
+                                     BracedList{{{ScalarInput{factor}}, {ResultWithGradients{0}}}}});
+  return arguments;
+}
+
 std::vector<KernelCall> CrossEntropyCalls(const CallSite& site) {
   std::vector<KernelCall> calls = LossCall(site, "CrossEntropy", {site.Rows(0), site.Columns(0)});
-  calls[0].arguments = WithTerms(std::move(calls[0].arguments), site);
+  calls[0].arguments = WithGradient(std::move(calls[0].arguments), site, kFactorOfLoss);
   return calls;
 }
 
@@ -233,9 +256,9 @@ BracedList ClassesOf(const CallSite& site) {
 }
 
 std::vector<KernelCall> LabelLossCalls(const CallSite& site) {
-  return {{"LabelLoss", WithTerms({Pointer{0}, Pointer{1}, Pointer{2}, site.Rows(0), ClassesOf(site),
-                                   site.type(1).elements(), MaskArgument(site, 3), Pointer{kResult}},
-                                  site)}};
+  return {{"LabelLoss", WithGradient({Pointer{0}, Pointer{1}, Pointer{2}, site.Rows(0), ClassesOf(site),
+                                      site.type(1).elements(), MaskArgument(site, 3), Pointer{kResult}},
+                                     site, kFactorOfLabelLoss)}};
 }
 
 // cross_entropy_gradient where the logarithm of each row's sum of exponentials is known:
@@ -276,7 +299,7 @@ void EvaluateLabelLossGradient(const Evaluation& evaluation) {
 }
 
 std::vector<KernelCall> LabelLossGradientCalls(const CallSite& site) {
-  return {{"LabelLossGradient", WithTerms({Pointer{0}, Pointer{1}, Pointer{2}, Pointer{3}, site.Rows(0),
+  return {{"LabelLossGradient", WithTerms({Pointer{0}, Pointer{1}, Pointer{2}, ScalarInput{3}, site.Rows(0),
                                            ClassesOf(site), site.type(1).elements(), Pointer{kResult}},
                                           site)}};
 }
@@ -309,6 +332,7 @@ OpDefinition DefineCrossEntropy() {
                       .choices = LabelChoices,
                       .batch = [](Lift& lift) { return BatchLoss(lift, CrossEntropyTerms); },
                       .calls = CrossEntropyCalls,
+                      .companions = {GradientInPlace(OpKind::kCrossEntropyGradient, {0, 1, kFactorOfLoss})},
                       .need = RowOrderNeed<1>};
 }
 
@@ -345,6 +369,7 @@ OpDefinition DefineLabelLoss() {
                       .evaluate = EvaluateLabelLoss,
                       .choices = LabelChoices,
                       .calls = LabelLossCalls,
+                      .companions = {GradientInPlace(OpKind::kLabelLossGradient, {0, 1, 2, kFactorOfLabelLoss})},
                       .need = RowOrderNeed<1>};
 }
 

@@ -59,6 +59,13 @@ struct FirstPointer {
   std::vector<int> tensors;
 };
 
+// Pointer to the value of a companion that comes early (Companion::comes_early); a null pointer in a pass without
+// gradients, which must leave what that value would be written over as it is. Where the companion is of the pass of the
+// op itself, it is a Pointer like others.
+struct ResultWithGradients {
+  int companion = 0;
+};
+
 // In place of a tensor that is not there: a null pointer.
 struct NoTensor {};
 
@@ -151,9 +158,9 @@ struct BracedList {
 };
 
 using CallArgument =
-    std::variant<Pointer, FirstPointer, NoTensor, ScalarInput, LocalSize, FirstIndex, LocalRange, IndexDifference,
-                 FirstPiece, PieceCount, LocalSizes, StoredSizes, ImageSides, LocalRegion, RankNumber, ZeroElement,
-                 FloatNumber, DoubleNumber, RunValue, bool, int64_t, std::string, BracedList>;
+    std::variant<Pointer, FirstPointer, ResultWithGradients, NoTensor, ScalarInput, LocalSize, FirstIndex, LocalRange,
+                 IndexDifference, FirstPiece, PieceCount, LocalSizes, StoredSizes, ImageSides, LocalRegion, RankNumber,
+                 ZeroElement, FloatNumber, DoubleNumber, RunValue, bool, int64_t, std::string, BracedList>;
 
 // One value in braces: `.stride = 2`. A field whose default in the runtime is `default_number` is left out if it has
 // that value.

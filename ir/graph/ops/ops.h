@@ -204,6 +204,9 @@ struct Companion {
   std::optional<int> hides = {};
   // The tensors of the call over which it may write this value, besides those of OpDefinition::overwrites.
   std::vector<int> overwrites = {};
+  // Of an op of the forward pass: where the companion is of the backward pass, the call in the forward pass may compute
+  // it if all that it reads is known there. It names the value by a ResultWithGradients.
+  bool comes_early = false;
 };
 
 struct OpDefinition {

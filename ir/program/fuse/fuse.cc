@@ -55,7 +55,10 @@ class Fuser {
     Attention attention = FindAttention(program);
     for (AttentionForward& piece : attention.forward) Plan(std::move(piece));
     for (AttentionBackward& piece : attention.backward) Plan(std::move(piece));
-    for (JointCall& call : FindJointCalls(program, options.epilogues)) Plan(std::move(call));
+    for (JointCall& call : FindJointCalls(program, options.epilogues)) {
+      for (const int ahead : call.ahead) pieces_[ahead] = std::nullopt;
+      Plan(std::move(call));
+    }
   }
 
   Fusion Run() && {
@@ -65,6 +68,9 @@ class Fuser {
       if (const auto piece = pieces_.find(i); piece != pieces_.end()) {
         if (!piece->second.has_value()) continue;
         CloseLoop();
+        if (const auto* const call = std::get_if<JointCall>(&*piece->second)) {
+          for (const int ahead : std::vector<int>(call->ahead)) Append(FusedLoop{{ahead}}, step);
+        }
         Append(*std::move(piece->second), step);
         continue;
       }

@@ -1,6 +1,7 @@
 #include "ir/program/fuse/joint_calls.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -53,6 +54,7 @@ class JointCallFinder {
     }
     if (call.steps.size() == 1) return;
     taken_.insert(call.steps.begin(), call.steps.end());
+    for (const int ahead : call.ahead) made_ahead_.emplace(ahead, op);
     found_.push_back(std::move(call));
   }
 
@@ -105,7 +107,11 @@ class JointCallFinder {
   void AddCompanion(const Companion& companion, size_t number, JointCall& call) const {
     for (const int step : CandidatesFor(companion, call)) {
       if (taken_.count(step) > 0 || absl::c_linear_search(call.steps, step)) continue;
-      if (!places_.RunTogether(call.op, step) || !IsCompanion(companion, call, step)) continue;
+      if (!IsCompanion(companion, call, step)) continue;
+      if (!places_.RunTogether(call.op, step)) {
+        if (companion.comes_early && AddEarly(number, step, call)) return;
+        continue;
+      }
       if (IsEpilogue(companion, call.op) && BeginsALoop(step)) continue;
       // What is read through a cast is only smaller.
       if (companion.gives.has_value() && !companion.hides.has_value() && !EndsALoop(companion, call, step)) continue;
@@ -119,6 +125,67 @@ class JointCallFinder {
       call = std::move(joined);
       return;
     }
+  }
+
+  // Adds a step of the backward pass to a call of the forward pass, if it can run there. Returns whether it can.
+  bool AddEarly(size_t number, int step, JointCall& call) const {
+    if (!places_.RunsBackwardOf(call.op, step)) return false;
+    std::set<int> ahead;
+    const bool is_known = absl::c_all_of(ComputeAt(program_, step).inputs,
+                                         [&](ValueId input) { return BecomesKnown(input, call.op, ahead); });
+    if (!is_known) return false;
+    JointCall joined = call;
+    joined.steps.insert(absl::c_lower_bound(joined.steps, step), step);
+    joined.companions[number] = step;
+    joined.ahead.assign(ahead.begin(), ahead.end());
+    for (const int tensor : OverwrittenBy(program_, joined, step)) {
+      if (IsReadBehind(OriginOf(*ValueOf(program_, joined, tensor)), joined)) return false;
+    }
+    call = std::move(joined);
+    return true;
+  }
+
+  // Whether the value exists where step `place` runs, or is a number that can be made there; then the steps that make
+  // it are added to `ahead`.
+  bool BecomesKnown(ValueId value, int place, std::set<int>& ahead) const {
+    const int writer = places_.WriterOf(value);
+    if (writer < place) return true;
+    if (const auto found = made_ahead_.find(writer); found != made_ahead_.end()) return found->second < place;
+    const Step& step = program_.steps[static_cast<size_t>(writer)];
+    const auto* const compute = std::get_if<Compute>(&step.action);
+    if (compute == nullptr || compute->is_kept) return compute != nullptr;
+    const OpDefinition& definition = DefinitionOf(compute->kind);
+    if (definition.op_class == OpClass::kSource) return true;
+    const bool is_number = definition.op_class == OpClass::kElementwise && !definition.depends_on_place &&
+                           program_.value(value).type.rank() == 0;
+    if (!is_number || taken_.count(writer) > 0 || !places_.RunsBackwardOf(place, writer)) return false;
+    const bool is_known =
+        absl::c_all_of(compute->inputs, [&](ValueId input) { return BecomesKnown(input, place, ahead); });
+    if (is_known) ahead.insert(writer);
+    return is_known;
+  }
+
+  // The value whose elements this one has under another shape.
+  ValueId OriginOf(ValueId value) const {
+    while (IsOtherShape(places_.WriterOf(value))) {
+      value = Reads(program_.steps[static_cast<size_t>(places_.WriterOf(value))]).front();
+    }
+    return value;
+  }
+  bool IsOtherShape(int step) const {
+    if (step < 0) return false;
+    const Step& own = program_.steps[static_cast<size_t>(step)];
+    return std::holds_alternative<View>(own.action) || IsReshape(own);
+  }
+
+  // Whether a step behind the call reads the value, in whatever shape, or the program gives it.
+  bool IsReadBehind(ValueId value, const JointCall& call) const {
+    if (asked_for_.contains(value)) return true;
+    return absl::c_any_of(places_.ReadersOf(value), [&](int reader) {
+      if (absl::c_binary_search(call.steps, reader)) return false;
+      if (!IsOtherShape(reader)) return reader > call.place;
+      return IsReadBehind(Writes(program_.steps[static_cast<size_t>(reader)]).front(), call);
+    });
   }
 
   // Steps that make what the companion gives, or that read what it reads.
@@ -195,8 +262,9 @@ class JointCallFinder {
   const Epilogues epilogues_;
   const PlacesOfPieces places_;
   std::vector<JointCall> found_;
-  ValueSet asked_for_;   // Values that are read besides by steps.
-  std::set<int> taken_;  // Steps of calls that were found.
+  ValueSet asked_for_;             // Values that are read besides by steps.
+  std::set<int> taken_;            // Steps of calls that were found.
+  std::map<int, int> made_ahead_;  // By step of JointCall::ahead: before which call it runs.
 };
 
 }  // namespace

@@ -7,9 +7,13 @@
 //   h1.matmul, h1.bias_add                     a product adds its bias
 //   up.matmul, up.bias_add, down.gelu          its epilogue also computes gelu
 //   w.grad, bias.grad                          the product that reads a gradient also adds up its rows
+//   loss, logits.grad                          a cross-entropy writes its gradient over the logits
 //
 // Which of them a call computes follows from the program: ops whose inputs a rank holds in other layouts read other
-// values, and those of another phase or pass run at another time.
+// values, and those of another phase or pass run at another time. A gradient is computed in the forward pass where the
+// op table lets it (Companion::comes_early), all that it reads is known there, or is a number that can be made there
+// (a scale of the loss), and nothing else reads what it is written over from then on: metrics, looks, or a pass that
+// computes the logits again.
 #ifndef CLEAVE_IR_PROGRAM_FUSE_JOINT_CALLS_H_
 #define CLEAVE_IR_PROGRAM_FUSE_JOINT_CALLS_H_
 
@@ -29,13 +33,16 @@ enum class Epilogues {
   kAll,
 };
 
-// `steps`: indexes into Program::steps, ascending, all of one phase. The call is made at the place of one of them,
-// which all that it reads is written before and no reader of its results stands before.
+// `steps`: indexes into Program::steps, ascending, all of one phase but for those that come early. The call is made at
+// the place of one of them, which all that it reads is written before and no reader of its results stands before.
 struct JointCall {
   std::vector<int> steps;
   int place = 0;
   int op = 0;                                  // The step whose call it is.
   std::vector<std::optional<int>> companions;  // Their steps, by OpDefinition::companions of that op.
+  // With a companion that comes early: steps of the backward pass that make numbers which it reads, in order. They run
+  // right before the call.
+  std::vector<int> ahead = {};
 
   bool operator==(const JointCall&) const = default;
 };

@@ -21,6 +21,13 @@ bool PlacesOfPieces::RunTogether(int a, int b) const {
          PassIn(program_, first) == PassIn(program_, second);
 }
 
+bool PlacesOfPieces::RunsBackwardOf(int a, int b) const {
+  const Step& first = program_.steps[static_cast<size_t>(a)];
+  const Step& second = program_.steps[static_cast<size_t>(b)];
+  return first.phase == Phase::kForward && second.phase == Phase::kBackward && first.repeat == second.repeat &&
+         StageOf(program_, first) == StageOf(program_, second);
+}
+
 std::optional<int> PlacesOfPieces::PlaceOf(const std::vector<int>& steps) const {
   const auto compute = [&](int i) -> const Compute& {
     return std::get<Compute>(program_.steps[static_cast<size_t>(i)].action);

@@ -24,6 +24,9 @@ class PlacesOfPieces {
   // Whether both run in the same passes of a step.
   bool RunTogether(int a, int b) const;
 
+  // Whether `b` is of the backward pass that belongs to the forward pass of `a`: of the same micro-batch and stage.
+  bool RunsBackwardOf(int a, int b) const;
+
   // Where these computes, in ascending order, can run as one piece: at the place of the last of them that stands before
   // all other readers of their values. What later ones read must be written before it; nullopt where it is not.
   std::optional<int> PlaceOf(const std::vector<int>& steps) const;

@@ -87,88 +87,74 @@ __device__ float SumOfRow(const Row<Form, kHolds>& row, int64_t columns) {
   return GroupReduce<Form::kThreads>(sum, Sum());
 }
 
+// Writes the loss of each row to `values` and its gradient to `gradient`, of which one may be null.
 template <typename Form>
-__global__ void CrossEntropyRows(ConstReals logits, const int32_t* __restrict__ label, int64_t rows, int64_t classes,
-                                 float smoothing, float z_loss, float* __restrict__ values) {
-  for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
-    const int32_t truth = label[r];
-    const bool is_class = truth >= 0 && truth < classes;  // The same for all threads of the row.
-    float value = 0.0f;
-    if (is_class) {
-      const ConstReals from = logits + r * classes;
-      const Row<Form> row(from, classes);
-      const ExpSum exponentials = RowExpSum(row, classes);
-      const float log = std::log(exponentials.sum), log_sum = log + exponentials.largest;
-      value = log - (from[truth] - exponentials.largest) + z_loss * log_sum * log_sum;
-      if (smoothing > 0) value += smoothing * (from[truth] - SumOfRow(row, classes) / static_cast<float>(classes));
-    }
-    if (Form::Lane() == 0) values[r] = value;
-  }
-}
-
-template <typename Form>
-__global__ void CrossEntropyGradientRows(ConstReals logits, const int32_t* __restrict__ label, Scalar<float> dloss,
-                                         float whole, int64_t rows, int64_t classes, float smoothing, float z_loss,
-                                         Reals dlogits) {
-  const float factor = dloss.Get() / whole;
+__global__ void CrossEntropyRows(ConstReals logits, const int32_t* __restrict__ label, float whole, int64_t rows,
+                                 int64_t classes, float smoothing, float z_loss, float* __restrict__ values,
+                                 LossGradient gradient) {
+  const bool gives_gradient = gradient.dlogits.place() != nullptr;
+  const float factor = gives_gradient ? gradient.dloss.Get() / whole : 0.0f;
   const float own = factor * (1 - smoothing);
   const float even = factor * smoothing / static_cast<float>(classes);
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const int32_t truth = label[r];
-    const Reals to = dlogits + r * classes;
-    const Row<Form> row(logits + r * classes, classes);
-    if (truth < 0 || truth >= classes) {
-      WriteRow<Form>(classes, to, [](int64_t) { return 0.0f; });
+    const Reals to = gradient.dlogits + r * classes;
+    if (truth < 0 || truth >= classes) {  // The same for all threads of the row.
+      if (values != nullptr && Form::Lane() == 0) values[r] = 0.0f;
+      if (gives_gradient) WriteRow<Form>(classes, to, [](int64_t) { return 0.0f; });
       continue;
     }
+    const ConstReals from = logits + r * classes;
+    const float chosen = from[truth];  // Every thread has read it before the sums are known, and one writes there then.
+    const Row<Form> row(from, classes);
     const ExpSum exponentials = RowExpSum(row, classes);
     const float largest = exponentials.largest;
-    const float by_log_sum = z_loss == 0 ? 1.0f : 1.0f + 2.0f * z_loss * (std::log(exponentials.sum) + largest);
-    const float scale = factor * by_log_sum / exponentials.sum;
-    const auto gradient = [=](int64_t i, float x) {
+    const float log = std::log(exponentials.sum), log_sum = log + largest;
+    if (values != nullptr) {
+      float value = log - (chosen - largest) + z_loss * log_sum * log_sum;
+      if (smoothing > 0) value += smoothing * (chosen - SumOfRow(row, classes) / static_cast<float>(classes));
+      if (Form::Lane() == 0) values[r] = value;
+    }
+    if (!gives_gradient) continue;
+    const float scale = factor * (1.0f + 2.0f * z_loss * log_sum) / exponentials.sum;
+    const auto by_logit = [=](int64_t i, float x) {
       return Exp(x - largest) * scale - even - (i == truth ? own : 0.0f);
     };
-    WriteRow<Form>(classes, to, gradient, row);
+    WriteRow<Form>(classes, to, by_logit, row);
   }
 }
 
+// The same where the logarithm of each row's sum of exponentials is known.
 template <typename Form>
-__global__ void SmoothedLabelLossRows(ConstReals logits, const int32_t* __restrict__ label,
-                                      const float* __restrict__ log_sum, int64_t rows, ClassRange classes,
-                                      float smoothing, float z_loss, float* __restrict__ values) {
-  for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
-    const bool is_class = label[r] >= 0 && label[r] < classes.whole;  // The same for all threads of the row.
-    const int64_t truth = label[r] - classes.first;
-    const ConstReals from = logits + r * classes.count;
-    float value = 0.0f;
-    if (is_class) {
-      const Row<Form, false> row(from, classes.count);
-      value = -smoothing / static_cast<float>(classes.whole) * SumOfRow(row, classes.count);
-      if (truth >= 0 && truth < classes.count) {
-        value += log_sum[r] - (1 - smoothing) * from[truth] + z_loss * log_sum[r] * log_sum[r];
-      }
-    }
-    if (Form::Lane() == 0) values[r] = value;
-  }
-}
-
-template <typename Form>
-__global__ void LabelLossGradientRows(ConstReals logits, const int32_t* __restrict__ label,
-                                      const float* __restrict__ log_sum, Scalar<float> dloss, float whole, int64_t rows,
-                                      ClassRange classes, float smoothing, float z_loss, Reals dlogits) {
-  const float factor = dloss.Get() / whole;
+__global__ void LabelLossRows(ConstReals logits, const int32_t* __restrict__ label, const float* __restrict__ log_sum,
+                              float whole, int64_t rows, ClassRange classes, float smoothing, float z_loss,
+                              float* __restrict__ values, LossGradient gradient) {
+  const bool gives_gradient = gradient.dlogits.place() != nullptr;
+  const float factor = gives_gradient ? gradient.dloss.Get() / whole : 0.0f;
   const float own = factor * (1 - smoothing);
   const float even = factor * smoothing / static_cast<float>(classes.whole);
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
-    const bool is_class = label[r] >= 0 && label[r] < classes.whole;
+    const bool is_class = label[r] >= 0 && label[r] < classes.whole;  // The same for all threads of the row.
     const int64_t truth = label[r] - classes.first;
+    const bool has_truth = truth >= 0 && truth < classes.count;
     const float sum = log_sum[r];
-    const float scale = factor * (z_loss == 0 ? 1.0f : 1.0f + 2.0f * z_loss * sum);
-    const Row<Form, false> row(logits + r * classes.count, classes.count);
-    const auto gradient = [=](int64_t i, float x) {
+    const ConstReals from = logits + r * classes.count;
+    const Row<Form, false> row(from, classes.count);
+    if (values != nullptr) {
+      float value = 0.0f;
+      if (is_class && smoothing > 0)
+        value = -smoothing / static_cast<float>(classes.whole) * SumOfRow(row, classes.count);
+      if (has_truth && Form::Lane() == LaneOf<Form>(truth)) {  // The thread that writes there, too.
+        value += sum - (1 - smoothing) * from[truth] + z_loss * sum * sum;
+      }
+      if (Form::Lane() == (has_truth ? LaneOf<Form>(truth) : 0)) values[r] = value;
+    }
+    if (!gives_gradient) continue;
+    const float scale = factor * (1.0f + 2.0f * z_loss * sum);
+    const auto by_logit = [=](int64_t i, float x) {
       return is_class ? Exp(x - sum) * scale - even - (i == truth ? own : 0.0f) : 0.0f;
     };
-    WriteRow<Form>(classes.count, dlogits + r * classes.count, gradient, row);
+    WriteRow<Form>(classes.count, gradient.dlogits + r * classes.count, by_logit, row);
   }
 }
 
@@ -187,25 +173,28 @@ __global__ void HitRows(ConstReals logits, const int32_t* __restrict__ label, in
 }
 
 // Launches launch(form, values), which writes a value for each row, and then writes the share of their mean.
+// `aligned`: as for WithRowForm.
 template <typename LaunchRows>
-void WriteShareOfRows(ConstReals logits, int64_t rows, int64_t classes, int64_t whole, const SampleMask& mask,
-                      float* share, LaunchRows launch) {
+void WriteShareOfRows(bool aligned, int64_t rows, int64_t classes, int64_t whole, const SampleMask& mask, float* share,
+                      LaunchRows launch) {
   ScratchLayout layout;
   const int64_t values_at = layout.Add<float>(rows);
   const int64_t parts_at = layout.Add<double>(MeanBlocks(rows));
   const ScratchMemory scratch(layout);
   float* const values = scratch.At<float>(values_at);
-  WithRowForm(classes, AreAligned(logits), [=](auto form) { launch(form, values); });
+  WithRowForm(classes, aligned, [=](auto form) { launch(form, values); });
   ShareOfMean(ValueAt{values}, rows, whole, mask, scratch.At<double>(parts_at), share);
 }
 
 }  // namespace
 
 void CrossEntropy(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
-                  const SampleMask& mask, float* loss, float smoothing, float z_loss) {
-  WriteShareOfRows(logits, rows, classes, whole, mask, loss, [=](auto form, float* values) {
+                  const SampleMask& mask, float* loss, float smoothing, float z_loss, const LossGradient& gradient) {
+  const bool aligned = AreAligned(logits, gradient.dlogits);
+  WriteShareOfRows(aligned, rows, classes, whole, mask, loss, [=](auto form, float* values) {
     using Form = decltype(form);
-    Launch(CrossEntropyRows<Form>, Form::Shape(rows), logits, label, rows, classes, smoothing, z_loss, values);
+    Launch(CrossEntropyRows<Form>, Form::Shape(rows), logits, label, static_cast<float>(whole), rows, classes,
+           smoothing, z_loss, values, gradient);
   });
 }
 
@@ -213,28 +202,30 @@ void CrossEntropyGradient(ConstReals logits, const int32_t* label, Scalar<float>
                           int64_t whole, Reals dlogits, float smoothing, float z_loss) {
   WithRowForm(classes, AreAligned(logits, dlogits), [=](auto form) {
     using Form = decltype(form);
-    Launch(CrossEntropyGradientRows<Form>, Form::Shape(rows), logits, label, dloss, static_cast<float>(whole), rows,
-           classes, smoothing, z_loss, dlogits);
+    Launch(CrossEntropyRows<Form>, Form::Shape(rows), logits, label, static_cast<float>(whole), rows, classes,
+           smoothing, z_loss, static_cast<float*>(nullptr), LossGradient{dloss, dlogits});
   });
 }
 
 void Accuracy(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
               const SampleMask& mask, float* accuracy) {
-  WriteShareOfRows(logits, rows, classes, whole, mask, accuracy, [=](auto form, float* values) {
+  WriteShareOfRows(AreAligned(logits), rows, classes, whole, mask, accuracy, [=](auto form, float* values) {
     using Form = decltype(form);
     Launch(HitRows<Form>, Form::Shape(rows), logits, label, rows, classes, values);
   });
 }
 
 void LabelLoss(ConstReals logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
-               int64_t whole, const SampleMask& mask, float* loss, float smoothing, float z_loss) {
-  if (smoothing == 0)
+               int64_t whole, const SampleMask& mask, float* loss, float smoothing, float z_loss,
+               const LossGradient& gradient) {
+  if (smoothing == 0 && gradient.dlogits.place() == nullptr)
     return WriteShare(LabelLossOfRow{logits, label, log_sum, classes, z_loss}, rows, whole, mask, loss);
   const ClassRange range = classes;
-  WriteShareOfRows(logits, rows, range.count, whole, mask, loss, [=](auto form, float* values) {
+  const bool aligned = AreAligned(logits, gradient.dlogits);
+  WriteShareOfRows(aligned, rows, range.count, whole, mask, loss, [=](auto form, float* values) {
     using Form = decltype(form);
-    Launch(SmoothedLabelLossRows<Form>, Form::Shape(rows), logits, label, log_sum, rows, range, smoothing, z_loss,
-           values);
+    Launch(LabelLossRows<Form>, Form::Shape(rows), logits, label, log_sum, static_cast<float>(whole), rows, range,
+           smoothing, z_loss, values, gradient);
   });
 }
 
@@ -243,8 +234,8 @@ void LabelLossGradient(ConstReals logits, const int32_t* label, const float* log
   const ClassRange range = classes;
   WithRowForm(range.count, AreAligned(logits, dlogits), [=](auto form) {
     using Form = decltype(form);
-    Launch(LabelLossGradientRows<Form>, Form::Shape(rows), logits, label, log_sum, dloss, static_cast<float>(whole),
-           rows, range, smoothing, z_loss, dlogits);
+    Launch(LabelLossRows<Form>, Form::Shape(rows), logits, label, log_sum, static_cast<float>(whole), rows, range,
+           smoothing, z_loss, static_cast<float*>(nullptr), LossGradient{dloss, dlogits});
   });
 }
 

@@ -63,6 +63,12 @@ __device__ inline void ForEachPack(int64_t columns, Visit visit) {
   }
 }
 
+// The thread of a row's group that takes the element of this column.
+template <typename Form>
+__device__ inline int LaneOf(int64_t column) {
+  return static_cast<int>(column / Form::kPack % Form::kThreads);
+}
+
 // The elements of one row that the calling thread takes. `kHold` false: they are not held, whatever the form.
 template <typename Form, bool kHold = (Form::kHeld > 0)>
 class Row {

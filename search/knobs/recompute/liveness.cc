@@ -116,7 +116,8 @@ class Builder {
       if (picture_.passes_begin < 0) picture_.passes_begin = place;
       picture_.passes_end = place;
     }
-    const bool is_forward = IsInForwardHalf(stage.phase);
+    // What a call of the forward pass makes for the backward pass is not made again.
+    const bool is_forward = IsInForwardHalf(last.phase);
     if (stage.phase == ir::Phase::kUpdate) first_update_ = std::min(first_update_, place);
     for (const int i : steps) {
       for (const ir::ValueId value : ir::Writes(StepAt(i))) {
