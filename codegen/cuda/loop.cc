@@ -460,8 +460,8 @@ class BatchEmitter {
     const auto emit_loop = [this](size_t loop, cpp::Code& entry) {
       entry.Do(cpp::Name(launches_[of_loops_[loop]].list.name).Call("push_back", {RowOf(loop)}));
     };
-    const auto in_loops = emission_.loop_lists.find(steps_.front());
-    if (emission_.layer == nullptr && in_loops != emission_.loop_lists.end()) {
+    const auto in_loops = emission_.rows_in_loops.find(steps_.front());
+    if (emission_.layer == nullptr && in_loops != emission_.rows_in_loops.end()) {
       in_loops->second(lists, emit_loop, code);
     } else {
       for (size_t loop = 0; loop < batch_.loops.size(); ++loop) emit_loop(loop, code);

@@ -166,8 +166,11 @@ class ProgramWriter {
     for (const OrderedStage& ordered : order_) {
       const int step = ir::StepsOf(*ordered.stage).front();
       if (const auto* const batch = std::get_if<ir::LoopBatch>(&ordered.stage->action)) {
-        loop_lists_[step] = lists.size();
+        batch_lists_[step] = lists.size();
         lists.push_back(ListOfLoops(*batch));
+      } else if (const auto* const calls = std::get_if<ir::CallBatch>(&ordered.stage->action)) {
+        batch_lists_[step] = lists.size();
+        lists.push_back(ListOfCalls(*calls));
       }
       if (ordered.what == StageAction::What::kFinish || !TakesList(emission_, step)) continue;
       tensor_lists_[step] = lists.size();
@@ -203,7 +206,17 @@ class ProgramWriter {
     for (size_t i = 0; i < batch.loops.size(); ++i) {
       list.statements.push_back(StatementOfLoop(emission_, batch, i, common));
     }
-    list.emit = [this](int place, cpp::Code& code) { (*listed_loop_)(static_cast<size_t>(place), code); };
+    list.emit = [this](int place, cpp::Code& code) { (*emit_row_)(static_cast<size_t>(place), code); };
+    return list;
+  }
+
+  // The calls of a batch.
+  StatementList ListOfCalls(const ir::CallBatch& batch) {
+    StatementList list{.function = "List", .is_inline = true};
+    for (size_t i = 0; i < batch.calls.size(); ++i) {
+      list.statements.push_back(StatementOfBatchedCall(emission_, batch, i));
+    }
+    list.emit = [this](int place, cpp::Code& code) { (*emit_row_)(static_cast<size_t>(place), code); };
     return list;
   }
 
@@ -217,12 +230,12 @@ class ProgramWriter {
         text.Write(list, functions, code);
       };
     }
-    for (const auto& [step, list] : loop_lists_) {
+    for (const auto& [step, list] : batch_lists_) {
       if (!text.HasLayers(list)) continue;
-      emission_.loop_lists[step] = [this, &text, &functions, list = list](const std::vector<cpp::Variable>& lists,
-                                                                          const Emission::EmitListedLoop& emit,
-                                                                          cpp::Code& code) {
-        listed_loop_ = &emit;
+      emission_.rows_in_loops[step] = [this, &text, &functions, list = list](const std::vector<cpp::Variable>& lists,
+                                                                             const Emission::EmitRow& emit,
+                                                                             cpp::Code& code) {
+        emit_row_ = &emit;
         text.SetParameters(list, lists);
         text.Write(list, functions, code);
       };
@@ -364,6 +377,7 @@ class ProgramWriter {
         [&](const ir::LoopBatch& batch) { emission_.target.emit_batch(emission_, batch, code); },
         [&](const ir::AccumulatedProduct& product) { EmitAccumulatedProduct(emission_, product, code); },
         [&](const ir::JointCall& joint) { EmitJointCall(emission_, joint, code); },
+        [&](const ir::CallBatch& batch) { EmitCallBatch(emission_, batch, code); },
         [&](const ir::AttentionForward& attention) { EmitAttention(emission_, attention, code); },
         [&](const ir::AttentionBackward& attention) { EmitAttentionGradient(emission_, attention, code); },
         [&](const ir::SingleStep& single) {
@@ -398,11 +412,11 @@ class ProgramWriter {
   std::string type_;
   const std::vector<PhaseFunction> functions_;
   std::vector<OrderedStage> order_;
-  std::map<int, size_t> tensor_lists_;                     // Of merged collectives, by step.
-  std::string list_;                                       // The name of the one that is being written.
-  std::map<int, size_t> loop_lists_;                       // Of batches, by their first step.
-  const Emission::EmitListedLoop* listed_loop_ = nullptr;  // Writes what is listed of a loop.
-  std::map<int, std::string> pending_;                     // Variables for collectives that are under way, by step.
+  std::map<int, size_t> tensor_lists_;           // Of merged collectives, by step.
+  std::string list_;                             // The name of the one that is being written.
+  std::map<int, size_t> batch_lists_;            // Of batches, by their first step.
+  const Emission::EmitRow* emit_row_ = nullptr;  // Writes what is listed of a loop.
+  std::map<int, std::string> pending_;           // Variables for collectives that are under way, by step.
 };
 
 // Where kernels of a device read numbers that differ between steps.

@@ -359,6 +359,13 @@ Statement StatementOfLoop(const Emission& emission, const ir::LoopBatch& batch, 
   return std::move(builder).Take();
 }
 
+Statement StatementOfBatchedCall(const Emission& emission, const ir::CallBatch& batch, size_t call) {
+  StatementBuilder builder(emission);
+  builder.Add(batch.calls.front().steps.front());  // The lists of several batches differ.
+  for (const int step : batch.calls[call].steps) builder.AddStep(step);
+  return std::move(builder).Take();
+}
+
 Statement StatementOfSources(const Emission& emission, const std::vector<int>& steps) {
   StatementBuilder builder(emission);
   for (const int step : steps) {

@@ -27,6 +27,9 @@ Statement StatementOfTransfer(const Emission& emission, int step, size_t transfe
 Statement StatementOfLoop(const Emission& emission, const ir::LoopBatch& batch, size_t loop,
                           const std::set<ir::ValueId>& common);
 
+// The same for a call in the list of a batch.
+Statement StatementOfBatchedCall(const Emission& emission, const ir::CallBatch& batch, size_t call);
+
 // The same for the initialization of a source, and for the entry of some sources in a list.
 Statement StatementOfSources(const Emission& emission, const std::vector<int>& steps);
 

@@ -88,12 +88,11 @@ struct Emission {
   // Writes the tensors of a merged gather or scatter, a step, one by one: for lists in which layers are loops.
   std::map<int, std::function<void(const std::string& list, cpp::Code& code)>> tensor_lists = {};
 
-  // Writes what is written of each loop of a batch, by its first step, where layers are loops; and with `lists`, which
-  // functions of layers take.
-  using EmitListedLoop = std::function<void(size_t loop, cpp::Code& code)>;
-  std::map<int,
-           std::function<void(const std::vector<cpp::Variable>& lists, const EmitListedLoop& emit, cpp::Code& code)>>
-      loop_lists = {};
+  // Writes the row of each loop, or call, of a batch, by its first step, where layers are loops; and with `lists`,
+  // which functions of layers take.
+  using EmitRow = std::function<void(size_t number, cpp::Code& code)>;
+  std::map<int, std::function<void(const std::vector<cpp::Variable>& lists, const EmitRow& emit, cpp::Code& code)>>
+      rows_in_loops = {};
 
   // Where the text that is being written stands.
   const LayerScope* layer = nullptr;  // The function, if it is one of layers.

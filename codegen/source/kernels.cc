@@ -27,16 +27,21 @@ class CallWriter {
   void Write(const ir::KernelCall& call, const std::optional<cpp::Expr>& is_first, cpp::Code& code) {
     const SizeProduct repetitions = Product(call.repetitions);
     repeated_ = !repetitions.is_one();
-    std::vector<cpp::Expr> arguments;
-    if (is_first.has_value()) arguments.push_back(*is_first);
-    for (const ir::CallArgument& argument : call.arguments) {
-      if (std::optional<cpp::Expr> value = ExprOf(argument)) arguments.push_back(*std::move(value));
-    }
+    std::vector<cpp::Expr> arguments = Arguments(call);
+    if (is_first.has_value()) arguments.insert(arguments.begin(), *is_first);
     // `::` is needed because a value of the program may have the name of a function of the model.
     const std::string& function = is_first.has_value() ? call.accumulating : call.function;
     const cpp::Expr statement = cpp::Call(absl::StrCat(call.header.empty() ? "" : "::", function), arguments);
     if (!repeated_) return code.Do(statement);
     code.Open(cpp::Counting("i", repetitions.Value())).Do(statement);
+  }
+
+  std::vector<cpp::Expr> Arguments(const ir::KernelCall& call) {
+    std::vector<cpp::Expr> arguments;
+    for (const ir::CallArgument& argument : call.arguments) {
+      if (std::optional<cpp::Expr> value = ExprOf(argument)) arguments.push_back(*std::move(value));
+    }
+    return arguments;
   }
 
  private:
@@ -203,6 +208,34 @@ void EmitJointCall(Emission& emission, const ir::JointCall& joint, cpp::Code& co
   Watch(emission, writing.front(), ir::ComputeOf(emission.step(writing.front()))->output, code);
   CallWriter(emission, emission.step(joint.op), emission.names[op.output], &joint)
       .Write(calls.front(), std::nullopt, code);
+  WatchOtherResults(emission, writing, code);
+}
+
+void EmitCallBatch(Emission& emission, const ir::CallBatch& batch, cpp::Code& code) {
+  std::vector<int> steps;
+  for (const ir::JointCall& joint : batch.calls) steps.insert(steps.end(), joint.steps.begin(), joint.steps.end());
+  const std::vector<int> writing = WritingSteps(emission, steps);
+  Announce(emission, steps, absl::StrCat(batch.calls.size(), " calls at once"), code);
+  Watch(emission, writing.front(), ir::ComputeOf(emission.step(writing.front()))->output, code);
+  const auto call_of = [&](const ir::JointCall& joint) {
+    return ir::CallsOf(emission.program, *ir::ComputeOf(emission.step(joint.op)), joint.companions).front();
+  };
+  const ir::CallList list = *ir::CallListOf(call_of(batch.calls.front()).function);
+  const cpp::Variable rows{cpp::Template("std::vector", {cpp::Name(list.row)}), emission.identifiers.Local("calls")};
+  code.Member(rows);
+  const auto emit_row = [&](size_t number, cpp::Code& entry) {
+    const ir::JointCall& joint = batch.calls[number];
+    const ir::Step& op = emission.step(joint.op);
+    CallWriter writer(emission, op, emission.names[ir::ComputeOf(op)->output], &joint);
+    entry.Do(cpp::Name(rows.name).Call("push_back", {cpp::Braces(writer.Arguments(call_of(joint)))}));
+  };
+  const auto in_loops = emission.rows_in_loops.find(steps.front());
+  if (emission.layer == nullptr && in_loops != emission.rows_in_loops.end()) {
+    in_loops->second({rows}, emit_row, code);
+  } else {
+    for (size_t number = 0; number < batch.calls.size(); ++number) emit_row(number, code);
+  }
+  code.Do(cpp::Call(list.function, {cpp::Name(rows.name)}));
   WatchOtherResults(emission, writing, code);
 }
 

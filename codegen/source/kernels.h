@@ -30,6 +30,9 @@ void EmitCall(Emission& emission, int step, const ir::KernelCall& call, cpp::Cod
 // Writes the call of an op and its companions.
 void EmitJointCall(Emission& emission, const ir::JointCall& joint, cpp::Code& code);
 
+// Writes the list of calls that are one, and that call.
+void EmitCallBatch(Emission& emission, const ir::CallBatch& batch, cpp::Code& code);
+
 // Writes a product that is added to what the micro-batches before have made.
 void EmitAccumulatedProduct(Emission& emission, const ir::AccumulatedProduct& product, cpp::Code& code);
 

@@ -22,6 +22,14 @@ void ReduceMin(ConstReals x, const std::vector<int64_t>& shape, const std::vecto
 // y = the sum of the squares of all elements.
 void SumOfSquares(const float* x, int64_t count, float* y);
 
+// The same for several tensors at once, with the same digits: a tensor of `count` elements, and where its sum goes.
+struct SquaredTensor {
+  const float* x;
+  int64_t count;
+  float* y;
+};
+void SumsOfSquares(const std::vector<SquaredTensor>& tensors);
+
 // Sums divided by `count`: the elements of the whole tensor that make one mean, of which this rank may hold only some.
 void ReduceMean(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count, float* y);
 

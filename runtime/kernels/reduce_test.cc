@@ -105,17 +105,31 @@ TEST(Reduce, LongSumsAreExact) {
 }
 
 TEST(Reduce, SquaresOfAnyNumberOfElements) {
-  for (const int64_t count : {0, 1, 2, 16, 17, 1025, 4096, 100003}) {
+  const std::vector<int64_t> counts = {0, 1, 2, 16, 17, 1025, 4096, 100003};
+  std::deque<DeviceVector<float>> tensors;
+  std::vector<float> alone;
+  for (const int64_t count : counts) {
     std::vector<float> x;
     double expected = 0;
     for (int64_t i = 0; i < count; ++i) {
       x.push_back(static_cast<float>(i % 13) / 4 - 1);
       expected += static_cast<double>(x.back()) * x.back();
     }
-    const DeviceVector<float> on_x(x), y(1);
-    SumOfSquares(on_x.get(), count, y.get());
-    EXPECT_NEAR(y.Values()[0], expected, 1e-6 * expected) << count;
+    const DeviceVector<float> y(1);
+    SumOfSquares(tensors.emplace_back(x).get(), count, y.get());
+    alone.push_back(y.Values()[0]);
+    EXPECT_NEAR(alone.back(), expected, 1e-6 * expected) << count;
   }
+  // More tensors than one launch takes: each has the same digits as alone.
+  const DeviceVector<float> sums(40 * static_cast<int64_t>(counts.size()));
+  std::vector<SquaredTensor> list;
+  for (int64_t i = 0; i < sums.size(); ++i) {
+    const size_t which = static_cast<size_t>(i) % counts.size();
+    list.push_back({tensors[which].get(), counts[which], sums.get() + i});
+  }
+  SumsOfSquares(list);
+  const std::vector<float> together = sums.Values();
+  for (size_t i = 0; i < together.size(); ++i) EXPECT_EQ(together[i], alone[i % counts.size()]) << i;
 }
 
 TEST(Reduce, WhatIsNotANumberIsKept) {

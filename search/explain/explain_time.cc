@@ -67,6 +67,7 @@ std::string BytesCell(double bytes) { return bytes > 0 ? FormatBytes(Bytes(stati
 std::string KernelName(const LedgerRow& row, size_t width) {
   std::string ops = row.ops.size() > 1 ? absl::StrCat(", ", row.ops.size(), " ops") : "";
   if (row.loops > 1) ops = absl::StrCat(", ", row.loops, " loops");
+  if (row.calls > 1) ops = absl::StrCat(", ", row.calls, " calls");
   return absl::StrCat(Clipped(FoldedName(row.names), width - ops.size()), ops);
 }
 

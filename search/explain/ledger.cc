@@ -156,7 +156,11 @@ class Rows {
       return;
     } else {
       row.loops = ir::LoopsOf(stage).size();
-      DescribeKernel(row.loops > 1 ? absl::MakeSpan(ir::LoopsOf(stage).front().steps) : absl::MakeSpan(steps), row);
+      row.calls = ir::JointCallsOf(stage).size();
+      DescribeKernel(row.loops > 1   ? absl::MakeSpan(ir::LoopsOf(stage).front().steps)
+                     : row.calls > 1 ? absl::MakeSpan(ir::JointCallsOf(stage).front().steps)
+                                     : absl::MakeSpan(steps),
+                     row);
     }
     Add(std::move(row), timed);
   }

@@ -47,6 +47,7 @@ struct LedgerRow {
   std::vector<std::string> ops;    // All steps of a kernel, in the first layer.
   std::vector<std::string> shown;  // Names of ShownSteps in all layers, as places (base/layer_names), each once.
   size_t loops = 0;                // That run as one kernel.
+  size_t calls = 0;                // That are one call.
   int step = 0;                    // In Program::steps of the rank's program: that of names.front().
   std::string what;                // A product's op and local shapes, or a collective's kind.
   std::string links;               // Of a collective, slowest first.

@@ -332,11 +332,22 @@ std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute,
                 .companions = companions});
 }
 
+std::optional<CallList> CallListOf(absl::string_view function) {
+  if (function == "SumOfSquares") return CallList{.function = "SumsOfSquares", .row = "SquaredTensor"};
+  return std::nullopt;
+}
+
 bool IsAlias(const Step& step) { return std::holds_alternative<View>(step.action) || IsReshape(step); }
 
 absl::Span<const FusedLoop> LoopsOf(const FusedStage& stage) {
   if (const auto* const loop = std::get_if<FusedLoop>(&stage.action)) return absl::MakeSpan(loop, 1);
   if (const auto* const batch = std::get_if<LoopBatch>(&stage.action)) return batch->loops;
+  return {};
+}
+
+absl::Span<const JointCall> JointCallsOf(const FusedStage& stage) {
+  if (const auto* const call = std::get_if<JointCall>(&stage.action)) return absl::MakeSpan(call, 1);
+  if (const auto* const batch = std::get_if<CallBatch>(&stage.action)) return batch->calls;
   return {};
 }
 
@@ -355,7 +366,12 @@ StageSteps StepsOf(const FusedStage& stage) {
       },
       [&](const AttentionForward& attention) { return all(attention.steps); },
       [&](const AttentionBackward& attention) { return all(attention.steps); },
-      [&](const JointCall& call) { return all(call.steps); });
+      [&](const JointCall& call) { return all(call.steps); },
+      [](const CallBatch& batch) {
+        StageSteps steps;
+        for (const JointCall& call : batch.calls) steps.insert(steps.end(), call.steps.begin(), call.steps.end());
+        return steps;
+      });
 }
 
 std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compute& compute, int input) {

@@ -7,6 +7,7 @@
 //   h1.matmul, h1.bias_add                          -> JointCall
 //   y.grad_x, y.scale.grad, y.shift.grad            -> JointCall
 //   the loops that update all parameters            -> LoopBatch, for targets that want it
+//   the sums of squares of all gradients            -> CallBatch, likewise
 //
 // Chains of different layers that share nothing stay apart, and so do updates of different parameters. Only neighbours
 // are joined, so the order of the program stays, and with it the order of collectives; only loops move to others of
@@ -16,9 +17,11 @@
 
 #include <optional>
 #include <set>
+#include <string>
 #include <variant>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
@@ -52,6 +55,14 @@ struct LoopBatch {
   bool operator==(const LoopBatch&) const = default;
 };
 
+// Calls of the update that run at the same time, as one call with a list (CallListOf): none of them reads what
+// another one writes. At least two.
+struct CallBatch {
+  std::vector<JointCall> calls;
+
+  bool operator==(const CallBatch&) const = default;
+};
+
 // A product that is added to the sum of which it is a part: that over micro-batches, or an `add` whose other input
 // nothing else reads. Only the sum is stored; where a product is added, in the place of that other input if it can be.
 // So are rows that are added up by their numbers (scatter_add, the gradient of a table), which touch no others then.
@@ -63,7 +74,8 @@ struct AccumulatedProduct {
 };
 
 struct FusedStage {
-  std::variant<SingleStep, FusedLoop, LoopBatch, AccumulatedProduct, AttentionForward, AttentionBackward, JointCall>
+  std::variant<SingleStep, FusedLoop, LoopBatch, AccumulatedProduct, AttentionForward, AttentionBackward, JointCall,
+               CallBatch>
       action;
   Phase phase = Phase::kForward;
   Repeat repeat = Repeat::kEach;
@@ -91,10 +103,10 @@ enum class AttentionWorkspace {
   kBlocks,  // Blocks of scores, keys and values (runtime/kernels/cpu).
 };
 
-// Which loops run at the same time.
+// Which loops, and calls of the update, run at the same time.
 enum class LoopBatches {
   kNone,
-  kOfLayers,  // Loops of one layer.
+  kOfLayers,  // Those of one layer.
   kAll,       // In the update also those of different layers.
 };
 
@@ -118,7 +130,10 @@ bool CanBeLooped(const OpDefinition& op);
 // The loops of a stage: one, those of a batch, or none.
 absl::Span<const FusedLoop> LoopsOf(const FusedStage& stage);
 
-// The steps of a stage, in order; those of a batch loop by loop.
+// The joint calls of a stage: one, those of a batch, or none.
+absl::Span<const JointCall> JointCallsOf(const FusedStage& stage);
+
+// The steps of a stage, in order; those of a batch loop by loop, or call by call.
 using StageSteps = absl::InlinedVector<int, 6>;
 StageSteps StepsOf(const FusedStage& stage);
 
@@ -132,6 +147,14 @@ std::optional<std::vector<bool>> SpanOfInput(const Rule& rule, int input);
 // The Compute of a step, or null.
 const Compute* ComputeOf(const Step& step);
 bool IsSource(const Step& step);
+
+// The function of the runtime that does many calls of another one at once; it takes a list of their arguments.
+struct CallList {
+  std::string function;
+  std::string row;  // The type of the arguments of one call, in braces.
+};
+// nullopt where there is none for this function.
+std::optional<CallList> CallListOf(absl::string_view function);
 
 // The calls of the runtime that compute an op; none where it has no form as calls.
 // `companions`: what they compute as well (JointCall::companions).

@@ -276,5 +276,60 @@ TEST(FindJointCalls, ASumOverMicroBatchesKeepsItsProduct) {
   }
 }
 
+// The mean of `losses` cross-entropies of two sets of logits. With `shows`, a metric reads the logits.
+Graph Losses(int losses, bool shows) {
+  GraphBuilder builder;
+  const OpId label = AddInput(builder, "label", {4, 6}, DType::kI32);
+  std::optional<OpId> sum;
+  for (int i = 0; i < losses; ++i) {
+    const OpId w = AddParameter(builder, absl::StrCat("w", i), {4, 6, 8});
+    const OpId logits = builder.Add(OpKind::kSquare, {w}, {}, absl::StrCat("logits", i));
+    const OpId loss = builder.Add(OpKind::kCrossEntropy, {logits, label}, {}, absl::StrCat("loss", i));
+    sum = sum.has_value() ? builder.Add(OpKind::kAdd, {*sum, loss}, {}, "sum") : loss;
+    if (!shows) continue;
+    builder.SetPhase(Phase::kMetric);
+    builder.mutable_graph().metrics.push_back(
+        {.name = "accuracy", .value = builder.Add(OpKind::kAccuracy, {logits, label}, {}, absl::StrCat("metric", i))});
+    builder.SetPhase(Phase::kForward);
+  }
+  if (losses > 1) sum = builder.Add(OpKind::kScale, {*sum}, {{attribute::kFactor, 0.5}}, "mean");
+  builder.mutable_graph().loss = sum;
+  absl::StatusOr<Graph> graph = Differentiate(std::move(builder).Build(), TestOptimizer());
+  CLEAVE_CHECK(graph.ok()) << graph.status();
+  return *std::move(graph);
+}
+
+TEST(FindJointCalls, ALossMakesItsGradientInTheForwardPass) {
+  const std::string both = "cross_entropy cross_entropy_gradient";
+  for (const int devices : {1, 2}) {
+    EXPECT_EQ(KindsOf(NormProgram(Losses(1, false), devices)), std::vector<std::string>{both});
+    EXPECT_EQ(KindsOf(NormProgram(Losses(2, false), devices)), (std::vector<std::string>{both, both}));
+    // What a metric reads stays as it is.
+    EXPECT_EQ(KindsOf(NormProgram(Losses(1, true), devices)), std::vector<std::string>());
+  }
+}
+
+// The scale of both losses is made once, before the first of them, and the gradients lie over the logits.
+TEST(Storage, TheGradientOfALossLiesOverTheLogits) {
+  const Program program = NormProgram(Losses(2, false));
+  const Fusion fusion = Fuse(program);
+  const Storage storage = PlanStorage(program, fusion);
+  int ahead = 0;
+  for (const FusedStage& stage : fusion.stages) {
+    const auto* const call = std::get_if<JointCall>(&stage.action);
+    if (call == nullptr) continue;
+    EXPECT_EQ(stage.phase, Phase::kForward);
+    ahead += static_cast<int>(call->ahead.size());
+    for (const int step : call->ahead) {
+      const int made = fusion.written_by[ComputeAt(program, step).output];
+      EXPECT_LT(made, fusion.written_by[ComputeAt(program, call->op).output]);
+      EXPECT_EQ(fusion.stages[static_cast<size_t>(made)].phase, Phase::kForward);
+    }
+    EXPECT_EQ(storage.root[ComputeAt(program, *call->companions[0]).output],
+              storage.root[ComputeAt(program, call->op).inputs[0]]);
+  }
+  EXPECT_EQ(ahead, 1);
+}
+
 }  // namespace
 }  // namespace cleave::ir

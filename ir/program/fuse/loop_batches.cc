@@ -141,27 +141,35 @@ class Batcher {
   FusedStage& StageAt(int place) { return *stages_[static_cast<size_t>(place)]; }
   int count() const { return static_cast<int>(stages_.size()); }
 
-  // Equal for loops of one pass that may be batched: what they do, and their layer where it has to be one.
+  // Equal for loops, or calls, of one pass that may be batched: what they do, and their layer where it has to be one.
   std::optional<std::string> KeyOf(const FusedStage& stage) {
     const auto* const loop = std::get_if<FusedLoop>(&stage.action);
-    if (loop == nullptr) return std::nullopt;
+    const auto* const call = std::get_if<JointCall>(&stage.action);
     const bool is_update = stage.phase == Phase::kUpdate;
-    if (!is_update && !describer_.ReadsSourcesOnly(*loop)) return std::nullopt;
-    std::optional<std::string> text = describer_.TextOf(*loop);
+    if (loop == nullptr && (call == nullptr || !is_update)) return std::nullopt;
+    if (loop != nullptr && !is_update && !describer_.ReadsSourcesOnly(*loop)) return std::nullopt;
+    std::optional<std::string> text = loop != nullptr ? describer_.TextOf(*loop) : ListOf(*call);
     if (!text.has_value()) return std::nullopt;
     absl::StrAppend(&*text, static_cast<int>(stage.phase), " ", static_cast<int>(stage.repeat), " ");
     if (stage.pass.has_value()) absl::StrAppend(&*text, stage.pass->stage, " ", static_cast<int>(stage.pass->kind));
     if (is_update && batches_ == LoopBatches::kAll) return text;
-    for (const LoopPass& pass : RepetitionOf(program_, StepAt(loop->steps.front())).passes) {
+    for (const LoopPass& pass : RepetitionOf(program_, StepAt(StepsOf(stage).front())).passes) {
       absl::StrAppend(&*text, " ", pass.loop, " ", pass.number);
     }
     return text;
   }
 
-  // What a loop reads from outside and writes.
-  Open AccessesOf(const FusedLoop& loop) const {
+  // The function that takes a list of such calls.
+  std::optional<std::string> ListOf(const JointCall& call) const {
+    const std::vector<KernelCall> calls = CallsOf(program_, *ComputeOf(StepAt(call.op)), call.companions);
+    const std::optional<CallList> list = calls.size() == 1 ? CallListOf(calls.front().function) : std::nullopt;
+    return list.has_value() ? std::make_optional(list->function) : std::nullopt;
+  }
+
+  // What a loop or call reads from outside and writes.
+  Open AccessesOf(const FusedStage& stage) const {
     Open own;
-    for (const int i : loop.steps) {
+    for (const int i : StepsOf(stage)) {
       const ValueId output = ComputeOf(StepAt(i))->output;
       for (const ValueId value : Reads(StepAt(i))) {
         if (own.writes.count(value) == 0) own.reads.insert(value);
@@ -180,8 +188,7 @@ class Batcher {
   bool Joins(FusedStage& stage) {
     const std::optional<std::string> key = KeyOf(stage);
     if (!key.has_value()) return false;
-    const FusedLoop loop = std::get<FusedLoop>(stage.action);
-    Open own = AccessesOf(loop);
+    Open own = AccessesOf(stage);
     const auto found = open_.find(*key);
     if (found == open_.end() || !MayJoin(own, found->second)) {
       own.place = count();
@@ -190,8 +197,13 @@ class Batcher {
     }
     Open& batch = found->second;
     FusedStage joined = std::move(StageAt(batch.place));
-    if (auto* const first = std::get_if<FusedLoop>(&joined.action)) joined.action = LoopBatch{{std::move(*first)}};
-    std::get<LoopBatch>(joined.action).loops.push_back(loop);
+    if (const auto* const loop = std::get_if<FusedLoop>(&stage.action)) {
+      if (auto* const first = std::get_if<FusedLoop>(&joined.action)) joined.action = LoopBatch{{std::move(*first)}};
+      std::get<LoopBatch>(joined.action).loops.push_back(*loop);
+    } else {
+      if (auto* const first = std::get_if<JointCall>(&joined.action)) joined.action = CallBatch{{std::move(*first)}};
+      std::get<CallBatch>(joined.action).calls.push_back(std::get<JointCall>(stage.action));
+    }
     batch.reads.insert(own.reads.begin(), own.reads.end());
     batch.writes.insert(own.writes.begin(), own.writes.end());
     batch.updates.insert(own.updates.begin(), own.updates.end());

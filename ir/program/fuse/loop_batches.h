@@ -4,6 +4,9 @@
 //   w.momentum', w'   and   v.momentum', v'       updates of parameters, of any optimizer
 //   w.bf16            and   v.bf16                copies of the parameters of a layer
 //
+// So are calls of the update (CallBatch), where the runtime has a function for a list of them: sums of the squares of
+// all gradients. What is said of loops below holds for them, too.
+//
 // Loops of one pass are batched if they are alike: the same ops of the same types, where each value has all elements of
 // the loop or is a number, and what is the same number in one of them is so in all. A batch stands where its first loop
 // stood, or, if nothing between them reads what it writes, where its last one did. None of its loops reads what another

@@ -81,11 +81,12 @@ TEST(LoopBatches, UpdatesOfAllSizesAreOne) {
       const Fusion fusion = Fuse(program, kBatched);
       EXPECT_EQ(BatchesText(program, fusion),
                 "h0.weight.new h0.bias.new h1.weight.new h1.bias.new h2.weight.new h2.bias.new");
-      // The squares of a gradient are part of the call that adds them up.
-      const auto adds_squares = [](const FusedStage& stage) {
-        return stage.phase == Phase::kUpdate && std::holds_alternative<JointCall>(stage.action);
-      };
-      EXPECT_EQ(std::count_if(fusion.stages.begin(), fusion.stages.end(), adds_squares), clips ? 6 : 0);
+      // The squares of a gradient are part of the call that adds them up, and the calls of all of them are one.
+      std::vector<size_t> calls;
+      for (const FusedStage& stage : fusion.stages) {
+        if (stage.phase == Phase::kUpdate && !JointCallsOf(stage).empty()) calls.push_back(JointCallsOf(stage).size());
+      }
+      EXPECT_EQ(calls, clips ? std::vector<size_t>{6} : std::vector<size_t>());
       // All parameters and states are updated in place.
       EXPECT_TRUE(PlanStorage(program, fusion).copies.empty());
     }

@@ -39,10 +39,10 @@ Need NeedOf(const Program& program, const Fusion& fusion, const Compute& compute
 std::set<int> CompanionsOf(const Fusion& fusion) {
   std::set<int> steps;
   for (const FusedStage& stage : fusion.stages) {
-    const auto* const joint = std::get_if<JointCall>(&stage.action);
-    if (joint == nullptr) continue;
-    for (const std::optional<int>& companion : joint->companions) {
-      if (companion.has_value()) steps.insert(*companion);
+    for (const JointCall& joint : JointCallsOf(stage)) {
+      for (const std::optional<int>& companion : joint.companions) {
+        if (companion.has_value()) steps.insert(*companion);
+      }
     }
   }
   return steps;

@@ -73,8 +73,9 @@ struct CrossEntropyRow {
     const float by_log_sum = z_loss == 0 ? 1.0f : 1.0f + 2.0f * z_loss * (std::log(sum) + largest);
     const float scale = factor * by_log_sum / sum;
     const float even = factor * smoothing / static_cast<float>(classes);
+    const int64_t count = classes;
 #pragma omp simd
-    for (int64_t i = 0; i < classes; ++i) to[i] = Exp(from[i] - largest) * scale - even;
+    for (int64_t i = 0; i < count; ++i) to[i] = Exp(from[i] - largest) * scale - even;
     to[label[r]] -= factor * (1 - smoothing);
   }
 };
@@ -91,9 +92,10 @@ struct LabelLossRow {
   void operator()(int64_t r, const float* from, float* to) const {
     if (label[r] < 0 || label[r] >= classes.whole) return std::fill(to, to + classes.count, 0.0f);
     const float scale = factor * (1.0f + (z_loss == 0 ? 0.0f : 2.0f * z_loss * log_sum[r]));
-    const float even = factor * smoothing / static_cast<float>(classes.whole);
+    const float even = factor * smoothing / static_cast<float>(classes.whole), log = log_sum[r];
+    const int64_t count = classes.count;
 #pragma omp simd
-    for (int64_t i = 0; i < classes.count; ++i) to[i] = Exp(from[i] - log_sum[r]) * scale - even;
+    for (int64_t i = 0; i < count; ++i) to[i] = Exp(from[i] - log) * scale - even;
     const int64_t truth = label[r] - classes.first;
     if (truth >= 0 && truth < classes.count) to[truth] -= factor * (1 - smoothing);
   }

@@ -229,6 +229,10 @@ void SumOfSquares(const float* x, int64_t count, float* y) {
   y[0] = ReduceRow<Sum>(parts.data(), blocks);
 }
 
+void SumsOfSquares(const std::vector<SquaredTensor>& tensors) {
+  for (const SquaredTensor& tensor : tensors) SumOfSquares(tensor.x, tensor.count, tensor.y);
+}
+
 void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Sum>(x, shape, axes, y);
 }

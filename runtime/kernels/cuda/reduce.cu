@@ -11,26 +11,17 @@
 namespace cleave::runtime {
 namespace {
 
-// What becomes of an element before it is combined with others.
-struct Itself {
-  __device__ float operator()(float x) const { return x; }
-};
-struct Square {
-  __device__ float operator()(float x) const { return x * x; }
-};
-
 // y[row, part]: the results of each part of each of `rows` rows of `columns` elements, divided by `divisor`.
-template <typename Form, typename Op, typename Of>
+template <typename Form, typename Op>
 __global__ void ReduceRows(ConstReals x, int64_t rows, int64_t columns, ReducedParts parts, float divisor, float* y) {
   const Op combine;
-  const Of of;
   for (int64_t i = Form::FirstRow(); i < rows * parts.count; i += Form::RowStride()) {
     const int64_t begin = i % parts.count * parts.size;
     const int64_t size = min(parts.size, columns - begin);
     const Row<Form> row(x + i / parts.count * columns + begin, size);
     float result = Op::kIdentity;
     ForEachElement<Form>(
-        size, [&](int64_t, float value) { result = combine(result, of(value)); }, row);
+        size, [&](int64_t, float value) { result = combine(result, value); }, row);
     result = GroupReduce<Form::kThreads>(result, combine);
     if (Form::Lane() == 0) y[i] = result / divisor;
   }
@@ -61,34 +52,27 @@ class Pass {
   template <typename Op>
   void Run(ConstReals x, float divisor, float* parts, float* y) const {
     if (!IsOfRows()) return columns_.Run<Op>(ElementOf{x}, divisor, parts, y);
-    RunRows<Op, Itself>(x, divisor, parts, y);
-  }
-
-  // REQUIRES: the reduced dimension is the last one.
-  template <typename Op, typename Of>
-  void RunRows(ConstReals x, float divisor, float* parts, float* y) const {
-    if (row_parts_.count == 1) return Rows<Op, Of>(x, shape_.reduced, {1, shape_.reduced}, divisor, y);
-    Rows<Op, Of>(x, shape_.reduced, row_parts_, 1.0f, parts);
-    Rows<Op, Itself>(parts, row_parts_.count, {1, row_parts_.count}, divisor, y);
+    if (row_parts_.count == 1) return Rows<Op>(x, shape_.reduced, {1, shape_.reduced}, divisor, y);
+    Rows<Op>(x, shape_.reduced, row_parts_, 1.0f, parts);
+    Rows<Op>(parts, row_parts_.count, {1, row_parts_.count}, divisor, y);
   }
 
  private:
   bool IsOfRows() const { return shape_.inner == 1 && shape_.reduced > 16; }
 
-  template <typename Op, typename Of>
+  template <typename Op>
   void Rows(ConstReals x, int64_t columns, const ReducedParts& parts, float divisor, float* y) const {
     const bool vectors = AreAligned(x) && columns % 4 == 0;
     const bool is_short = parts.size <= 1024;
-    if (vectors && is_short) return Start<RowForm<kWarp, 4, 0>, Op, Of>(x, columns, parts, divisor, y);
-    if (vectors) return Start<RowForm<256, 4, 0>, Op, Of>(x, columns, parts, divisor, y);
-    if (is_short) return Start<RowForm<kWarp, 1, 0>, Op, Of>(x, columns, parts, divisor, y);
-    Start<RowForm<256, 1, 0>, Op, Of>(x, columns, parts, divisor, y);
+    if (vectors && is_short) return Start<RowForm<kWarp, 4, 0>, Op>(x, columns, parts, divisor, y);
+    if (vectors) return Start<RowForm<256, 4, 0>, Op>(x, columns, parts, divisor, y);
+    if (is_short) return Start<RowForm<kWarp, 1, 0>, Op>(x, columns, parts, divisor, y);
+    Start<RowForm<256, 1, 0>, Op>(x, columns, parts, divisor, y);
   }
 
-  template <typename Form, typename Op, typename Of>
+  template <typename Form, typename Op>
   void Start(ConstReals x, int64_t columns, const ReducedParts& parts, float divisor, float* y) const {
-    Launch(ReduceRows<Form, Op, Of>, Form::Shape(shape_.outer * parts.count), x, shape_.outer, columns, parts, divisor,
-           y);
+    Launch(ReduceRows<Form, Op>, Form::Shape(shape_.outer * parts.count), x, shape_.outer, columns, parts, divisor, y);
   }
 
   ColumnShape shape_;
@@ -141,6 +125,59 @@ void Reduce(ConstReals x, const std::vector<int64_t>& shape, const std::vector<i
   }
 }
 
+// Tensors whose squares are added up in parts, one for each block. It is a parameter of kernels, which have 4 KiB on
+// all devices.
+struct SquaredTensors {
+  static constexpr int kMost = 128;
+
+  SquaredTensor tensors[kMost];
+  int first_blocks[kMost];
+  int count = 0;
+};
+
+// Which elements each block takes depends on the number of elements alone.
+CLEAVE_PORTABLE inline ReducedParts PartsOfSquares(int64_t count) {
+  constexpr int64_t kMostParts = 1024, kLeastPart = 8192, kVector = 4;
+  int64_t parts = count / kLeastPart;
+  parts = parts < 1 ? 1 : parts > kMostParts ? kMostParts : parts;
+  const int64_t size = ((count + parts - 1) / parts + kVector - 1) / kVector * kVector;
+  return {size == 0 ? 1 : (count + size - 1) / size, size};
+}
+
+__global__ void SquareParts(SquaredTensors batch, float* parts) {
+  const int block = static_cast<int>(blockIdx.x);
+  int low = 0, high = batch.count - 1;  // The last tensor that begins at this block or before it.
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+    if (batch.first_blocks[middle] <= block) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  using Form = RowForm<kThreadsPerBlock, 4, 0>;
+  const SquaredTensor tensor = batch.tensors[low];
+  const int64_t size = PartsOfSquares(tensor.count).size;
+  const int64_t begin = (block - batch.first_blocks[low]) * size;
+  const int64_t own = min(size, tensor.count - begin), in_vectors = own / Form::kPack * Form::kPack;
+  float sum = 0.0f;
+  const auto add = [&](int64_t, float x) { sum += x * x; };
+  ForEachElement<Form>(in_vectors, add, Row<Form>(tensor.x + begin, in_vectors));
+  for (int64_t i = in_vectors + threadIdx.x; i < own; i += kThreadsPerBlock) add(i, tensor.x[begin + i]);
+  sum = GroupReduce<kThreadsPerBlock>(sum, Sum());
+  if (threadIdx.x == 0) parts[block] = sum;
+}
+
+// A block for each tensor.
+__global__ void AddSquares(SquaredTensors batch, const float* parts) {
+  const SquaredTensor tensor = batch.tensors[blockIdx.x];
+  const int64_t count = PartsOfSquares(tensor.count).count;
+  float sum = 0.0f;
+  for (int64_t i = threadIdx.x; i < count; i += kThreadsPerBlock) sum += parts[batch.first_blocks[blockIdx.x] + i];
+  sum = GroupReduce<kThreadsPerBlock>(sum, Sum());
+  if (threadIdx.x == 0) *tensor.y = sum;
+}
+
 template <Reduction kReduction, typename T>
 __global__ void AccumulateElements(bool first, const T* part, int64_t count, T* total) {
   using Type = typename ReducedIn<T>::Type;
@@ -158,12 +195,25 @@ void AccumulateBy(bool first, const T* part, int64_t count, T* total) {
 
 }  // namespace
 
-void SumOfSquares(const float* x, int64_t count, float* y) {
-  const Pass pass({1, count, 1});
-  ScratchLayout layout;
-  const int64_t parts = layout.Add<float>(pass.part_count());
-  const ScratchMemory scratch(layout);
-  pass.RunRows<Sum, Square>(x, 1.0f, scratch.At<float>(parts), y);
+void SumOfSquares(const float* x, int64_t count, float* y) { SumsOfSquares({{x, count, y}}); }
+
+void SumsOfSquares(const std::vector<SquaredTensor>& tensors) {
+  for (size_t first = 0; first < tensors.size(); first += SquaredTensors::kMost) {
+    SquaredTensors batch;
+    batch.count = static_cast<int>(std::min<size_t>(SquaredTensors::kMost, tensors.size() - first));
+    std::copy_n(tensors.begin() + static_cast<std::ptrdiff_t>(first), batch.count, batch.tensors);
+    int blocks = 0;
+    for (int i = 0; i < batch.count; ++i) {
+      batch.first_blocks[i] = blocks;
+      blocks += static_cast<int>(PartsOfSquares(batch.tensors[i].count).count);
+    }
+    ScratchLayout layout;
+    const int64_t parts_at = layout.Add<float>(blocks);
+    const ScratchMemory scratch(layout);
+    float* const parts = scratch.At<float>(parts_at);
+    Launch(SquareParts, {blocks, kThreadsPerBlock}, batch, parts);
+    Launch(AddSquares, {batch.count, kThreadsPerBlock}, batch, parts);
+  }
 }
 
 void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
