@@ -24,6 +24,28 @@ int64_t ElementsOf(const std::vector<Parcel>& parcels) {
   return elements;
 }
 
+// Takes from `parts` those that the transport takes where they lie, if there are several.
+std::vector<EvenPart> TakeApart(const Transport& transport, const Group& group, std::vector<Comm::Part>& parts) {
+  std::vector<EvenPart> apart;
+  if (parts.size() < 2 || !transport.TakesTensorsApart()) return apart;
+  std::vector<Comm::Part> rest;
+  for (const Comm::Part& part : parts) {
+    if (!IsEven(part)) {
+      rest.push_back(part);
+    } else if (const int64_t count = ElementCount(part.shape) / group.size; count > 0) {
+      apart.push_back({part.source, part.target, count});
+    }
+  }
+  parts = rest;
+  return apart;
+}
+
+int64_t ElementsOf(const std::vector<Comm::Part>& parts) {
+  int64_t elements = 0;
+  for (const Comm::Part& part : parts) elements += ElementCount(part.shape);
+  return elements;
+}
+
 }  // namespace
 
 void Comm::AllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) {
@@ -57,17 +79,21 @@ void Comm::CommunicateOnThread() {
 
 bool Comm::GainsByThread() const { return impl_->transport != nullptr && impl_->transport->GainsByThread(); }
 
-void Comm::AllGatherOf(ElementType type, const std::vector<Part>& parts, const Group& group) {
+void Comm::AllGatherOf(ElementType type, const std::vector<Part>& tensors, const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kAllGather;
-  if (impl_->LeavesToThread()) return impl_->OnThread(kKind, [=] { AllGatherOf(type, parts, group); });
-  const PackedParts packed(parts, SizeOf(type), group);
+  if (impl_->LeavesToThread()) return impl_->OnThread(kKind, [=] { AllGatherOf(type, tensors, group); });
   if (group.size == 1) {
-    for (const Part& part : parts) CopyBytes(part.source, part.target, ElementCount(part.shape) * SizeOf(type));
+    for (const Part& part : tensors) CopyBytes(part.source, part.target, ElementCount(part.shape) * SizeOf(type));
     return;
   }
-  if (packed.elements() == 0) return;
-  const int64_t bytes = packed.elements() * SizeOf(type);
-  const Collective collective(*impl_, kKind, group, bytes, 1);
+  if (ElementsOf(tensors) == 0) return;
+  const Collective collective(*impl_, kKind, group, ElementsOf(tensors) * SizeOf(type), 1);
+  std::vector<Part> parts = tensors;
+  const std::vector<EvenPart> apart = TakeApart(*impl_->transport, group, parts);
+  for (const EvenPart& part : apart) impl_->CheckCount(part.count * group.size, kKind);
+  if (!apart.empty()) impl_->Check(impl_->transport->AllGatherEach(type, apart, group), kKind);
+  if (parts.empty()) return;
+  const PackedParts packed(parts, SizeOf(type), group);
   const void* piece = parts.front().source;
   if (parts.size() > 1) {
     std::byte* const sent = impl_->send.AtLeast(packed.own_bytes());
@@ -75,7 +101,8 @@ void Comm::AllGatherOf(ElementType type, const std::vector<Part>& parts, const G
         [&](const Part& part, int64_t at, int64_t size) { CopyBytes(part.source, sent + at, size); });
     piece = sent;
   }
-  void* const received = packed.is_contiguous() ? parts.front().target : impl_->receive.AtLeast(bytes);
+  void* const received =
+      packed.is_contiguous() ? parts.front().target : impl_->receive.AtLeast(packed.elements() * SizeOf(type));
   impl_->CheckCounts(packed.counts(), kKind);
   impl_->Check(impl_->transport->AllGather(type, piece, received, packed.counts(), group), kKind);
   if (packed.is_contiguous()) return;
@@ -85,21 +112,28 @@ void Comm::AllGatherOf(ElementType type, const std::vector<Part>& parts, const G
   });
 }
 
-void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& parts, Reduction reduction, const Group& group) {
+void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& tensors, Reduction reduction,
+                           const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kReduceScatter;
-  if (impl_->LeavesToThread()) return impl_->OnThread(kKind, [=] { ReduceScatterOf(type, parts, reduction, group); });
-  const PackedParts packed(parts, SizeOf(type), group);
+  if (impl_->LeavesToThread()) {
+    return impl_->OnThread(kKind, [=] { ReduceScatterOf(type, tensors, reduction, group); });
+  }
   if (group.size == 1) {
-    for (const Part& part : parts) CopyBytes(part.source, part.target, ElementCount(part.shape) * SizeOf(type));
+    for (const Part& part : tensors) CopyBytes(part.source, part.target, ElementCount(part.shape) * SizeOf(type));
     return;
   }
-  if (packed.elements() == 0) return;
-  const int64_t bytes = packed.elements() * SizeOf(type);
-  const Collective collective(*impl_, kKind, group, bytes, 1);
+  if (ElementsOf(tensors) == 0) return;
+  const Collective collective(*impl_, kKind, group, ElementsOf(tensors) * SizeOf(type), 1);
+  std::vector<Part> parts = tensors;
+  const std::vector<EvenPart> apart = TakeApart(*impl_->transport, group, parts);
+  for (const EvenPart& part : apart) impl_->CheckCount(part.count * group.size, kKind);
+  if (!apart.empty()) impl_->Check(impl_->transport->ReduceScatterEach(type, apart, reduction, group), kKind);
+  if (parts.empty()) return;
+  const PackedParts packed(parts, SizeOf(type), group);
   impl_->CheckCounts(packed.counts(), kKind);
   const void* whole = parts.front().source;
   if (!packed.is_contiguous()) {
-    std::byte* const sent = impl_->send.AtLeast(bytes);
+    std::byte* const sent = impl_->send.AtLeast(packed.elements() * SizeOf(type));
     packed.ForEachPiece([&](const Part& part, int64_t in_tensor, int64_t at, const Runs& runs) {
       CopyRuns(static_cast<const std::byte*>(part.source) + in_tensor, sent + at, runs);
     });

@@ -2,6 +2,7 @@
 #ifndef CLEAVE_RUNTIME_COMM_PACKED_PARTS_H_
 #define CLEAVE_RUNTIME_COMM_PACKED_PARTS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -10,6 +11,13 @@
 #include "runtime/device/memory.h"
 
 namespace cleave::runtime {
+
+// Whether all members have equally much of the tensor, one member's behind another's.
+inline bool IsEven(const Comm::Part& part) {
+  const std::vector<int64_t>& sizes = part.cut.sizes;
+  return OneDimension(part.shape, part.cut.dimension).outer == 1 &&
+         std::all_of(sizes.begin(), sizes.end(), [&](int64_t size) { return size == sizes.front(); });
+}
 
 // A message that holds, member after member, the member's pieces of all tensors.
 class PackedParts {

@@ -29,6 +29,14 @@ struct Parcel {
   int64_t count = 0;
 };
 
+// A tensor of a collective of several: what this member gives, and what it gets. `count`: the elements that each member
+// has of it, one member's behind another's.
+struct EvenPart {
+  const void* source = nullptr;
+  void* target = nullptr;
+  int64_t count = 0;
+};
+
 class Transport {
  public:
   using ElementType = Comm::ElementType;
@@ -45,6 +53,20 @@ class Transport {
                             const Group& group) = 0;
   virtual Problem ReduceScatter(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& counts,
                                 Reduction reduction, const Group& group) = 0;
+
+  // Whether the same for several tensors at once is best done where they lie. Else they are packed into one message.
+  virtual bool TakesTensorsApart() const { return false; }
+  virtual Problem AllGatherEach(ElementType type, const std::vector<EvenPart>& parts, const Group& group) {
+    return ForEach(parts, group, [&](const EvenPart& part, const std::vector<int64_t>& counts) {
+      return AllGather(type, part.source, part.target, counts, group);
+    });
+  }
+  virtual Problem ReduceScatterEach(ElementType type, const std::vector<EvenPart>& parts, Reduction reduction,
+                                    const Group& group) {
+    return ForEach(parts, group, [&](const EvenPart& part, const std::vector<int64_t>& counts) {
+      return ReduceScatter(type, part.source, part.target, counts, reduction, group);
+    });
+  }
 
   // `sent` has the parts for all members, one after another, and `received` the parts from them.
   virtual Problem AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts, void* received,
@@ -87,6 +109,18 @@ class Transport {
 
   // Ends the connection to the others, who do the same.
   virtual void Leave() = 0;
+
+ protected:
+  // call(part, its counts by member) for each of them, until one fails.
+  template <typename Call>
+  static Problem ForEach(const std::vector<EvenPart>& parts, const Group& group, const Call& call) {
+    for (const EvenPart& part : parts) {
+      if (Problem problem = call(part, std::vector<int64_t>(static_cast<size_t>(group.size), part.count))) {
+        return problem;
+      }
+    }
+    return std::nullopt;
+  }
 };
 
 }  // namespace cleave::runtime

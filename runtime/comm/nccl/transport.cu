@@ -172,6 +172,26 @@ Problem NcclTransport::ReduceScatter(const Reduced& reduced, const void* whole, 
   return Taken(calls.End(), group);
 }
 
+Problem NcclTransport::AllGatherEach(ElementType type, const std::vector<EvenPart>& parts, const Group& group) {
+  NcclGroup calls;
+  for (const EvenPart& part : parts) {
+    calls.Add(ncclAllGather(part.source, part.target, static_cast<size_t>(part.count), NcclType(type), Of(group).get(),
+                            CurrentStream()));
+  }
+  return Taken(calls.End(), group);
+}
+
+Problem NcclTransport::ReduceScatterEach(ElementType type, const std::vector<EvenPart>& parts, Reduction reduction,
+                                         const Group& group) {
+  if (IsByKeys(type, reduction)) return Transport::ReduceScatterEach(type, parts, reduction, group);
+  NcclGroup calls;
+  for (const EvenPart& part : parts) {
+    calls.Add(ncclReduceScatter(part.source, part.target, static_cast<size_t>(part.count), NcclType(type),
+                                NcclOperation(reduction), Of(group).get(), CurrentStream()));
+  }
+  return Taken(calls.End(), group);
+}
+
 Problem NcclTransport::AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts,
                                 void* received, const std::vector<int64_t>& received_counts, const Group& group) {
   const ncclComm_t communicator = Of(group).get();

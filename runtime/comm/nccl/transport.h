@@ -40,6 +40,10 @@ class NcclTransport : public Transport {
                     const Group& group) override;
   Problem ReduceScatter(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& counts,
                         Reduction reduction, const Group& group) override;
+  bool TakesTensorsApart() const override { return true; }
+  Problem AllGatherEach(ElementType type, const std::vector<EvenPart>& parts, const Group& group) override;
+  Problem ReduceScatterEach(ElementType type, const std::vector<EvenPart>& parts, Reduction reduction,
+                            const Group& group) override;
   Problem AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts, void* received,
                    const std::vector<int64_t>& received_counts, const Group& group) override;
   Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
