@@ -117,6 +117,7 @@ constexpr absl::string_view kReserved[] = {
     "register",
     "reinterpret_cast",
     "requires",
+    "results",
     "return",
     "scalars",
     "seed",

@@ -67,6 +67,26 @@ size_t EndOf(const std::vector<StageMemory>& stages, const std::vector<StageActi
   return end;
 }
 
+// Whether the collective that `actions[start]` starts may be under way until the passes of the step are done, and the
+// host reads what it gives. A program with micro-batches or stages has other passes behind it.
+bool IsResult(const std::vector<StageMemory>& stages, const std::vector<StageAction>& actions, size_t start) {
+  const auto index = static_cast<size_t>(actions[start].stage);
+  const StageMemory& collective = stages[index];
+  if (!collective.is_collective || collective.phase > ir::Phase::kMetric) return false;
+  const auto alone = [](const StageMemory& stage) {
+    return stage.repeat == ir::Repeat::kEach && !stage.pass.has_value();
+  };
+  const auto update = std::find_if(stages.begin(), stages.end(),
+                                   [](const StageMemory& stage) { return stage.phase == ir::Phase::kUpdate; });
+  if (!std::all_of(stages.begin(), update, alone)) return false;
+  // The first stage of the update, if it is no work, is the host.
+  if (update == stages.end() || update->is_work || !Meet(collective.writes, update->reads)) return false;
+  return std::all_of(actions.begin() + static_cast<std::ptrdiff_t>(start) + 1, actions.end(), [&](const auto& action) {
+    const auto other = static_cast<size_t>(action.stage);
+    return stages[other].phase == ir::Phase::kUpdate || !MustKeepOrder(stages[other], collective);
+  });
+}
+
 }  // namespace
 
 std::vector<StageAction> OverlapCollectives(const std::vector<StageMemory>& stages) {
@@ -77,6 +97,10 @@ std::vector<StageAction> OverlapCollectives(const std::vector<StageMemory>& stag
     actions.insert(actions.end(), finished_before[i].begin(), finished_before[i].end());
     actions.push_back(started[i]);
     if (started[i].what != What::kStart) continue;
+    if (IsResult(stages, started, i)) {
+      actions.back().what = What::kStartResult;
+      continue;
+    }
     const size_t end = EndOf(stages, started, i);
     const auto works = [&](const StageAction& action) {
       return action.what == What::kRun && stages[static_cast<size_t>(action.stage)].is_work;

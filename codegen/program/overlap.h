@@ -10,6 +10,9 @@
 // phase in which it was started. The resulting order is the same on all ranks, because it depends only on places in the
 // arena, which are the same on all ranks.
 //
+// What only the host reads, when the passes of the step are done, is awaited then: a collective of the forward pass or
+// of the metrics whose memory nothing else touches until the update (the loss) does not hold up what follows it.
+//
 // Collectives run one after another. So those of the forward and the backward pass start in the order of the program:
 // one for which only the update waits is not put in front of one that the next kernel reads.
 //
@@ -47,7 +50,8 @@ struct StageMemory {
 
 // An action of the program. `stage` is an index into the stages.
 struct StageAction {
-  enum class What { kRun, kStart, kFinish };
+  // kStartResult: started, and finished when the passes of the step are done.
+  enum class What { kRun, kStart, kFinish, kStartResult };
   What what = What::kRun;
   int stage = 0;
   // Of the function in which it stands.

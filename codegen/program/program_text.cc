@@ -112,6 +112,7 @@ class ProgramWriter {
     if (program().time.has_value()) EmitRunPhases(emission_, functions_, order_, functions);
     for (size_t i = 0; i < functions_.size(); ++i) WritePhase(i, text, functions);
     EmitPassesOfAllStages(emission_, functions_, order_, functions);
+    WriteAwaitResults(functions);
     cpp::Code parameters(kMemberIndent + 2);
     text.Write(ParameterList(), functions, parameters);
     EmitQueries(emission_, std::move(parameters), functions);
@@ -283,6 +284,19 @@ class ProgramWriter {
         .Append(std::move(body));
   }
 
+  void WriteAwaitResults(cpp::Code& code) {
+    const bool has_results = std::any_of(order_.begin(), order_.end(), [](const OrderedStage& ordered) {
+      return ordered.what == StageAction::What::kStartResult;
+    });
+    if (!has_results) return;
+    code.Gap();
+    cpp::Code& body =
+        code.Open(cpp::Function{.result = cpp::Name("void"), .name = "AwaitResults", .suffix = "override"});
+    body.OnLine(cpp::ForEach{{cpp::Reference(cpp::Name("Pending")), "pending"}, cpp::Name("results")})
+        .Do(cpp::Call("comm.Finish", {cpp::Name("pending")}));
+    body.Do(cpp::Call("results.clear", {}));
+  }
+
   void WriteKeepCopies(LayeredText& text, cpp::Code& code) {
     cpp::Code body(kMemberIndent + 2);
     text.Write(CopyList(), code, body);
@@ -357,6 +371,10 @@ class ProgramWriter {
   void WriteOrdered(const OrderedStage& ordered, cpp::Code& code) {
     if (ordered.what == StageAction::What::kRun) return WriteStage(*ordered.stage, code);
     const int step = std::get<ir::SingleStep>(ordered.stage->action).step;
+    if (ordered.what == StageAction::What::kStartResult) {
+      const cpp::Expr start = StartOfCollective(emission_, step, code);
+      return code.Do(cpp::Name("results").Call("push_back", {start}));
+    }
     const std::optional<cpp::Expr> place = emission_.PendingPlace(step);
     if (ordered.what == StageAction::What::kFinish) {
       return code.Do(cpp::Call("comm.Finish", {place.has_value() ? *place : cpp::Name(pending_.at(step))}));

@@ -41,6 +41,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
 #include "runtime/device/reals.h"
+#include "runtime/device/streams.h"
 #include "runtime/kernels/observer.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/npy/parameter_file.h"
@@ -115,6 +116,7 @@ class TrainingProgram {
   void RunBatch(bool metrics, bool gradients) {
     with_gradients = gradients;
     RunPhases(metrics, gradients);
+    AwaitResults();
   }
   // A program that takes its batch in micro-batches does them for each one.
   virtual void RunPhases(bool metrics, bool gradients) {
@@ -122,6 +124,8 @@ class TrainingProgram {
     if (metrics) Metrics();
     if (gradients) Backward();
   }
+  // Waits for what the phases have begun to send, if the host alone reads it.
+  virtual void AwaitResults() {}
   virtual void Forward() = 0;
   virtual void Metrics() = 0;
   virtual void Backward() = 0;
@@ -148,6 +152,8 @@ class TrainingProgram {
  protected:
   // Whether Backward follows Forward, which then computes the gradient of a loss in the call that computes the loss.
   bool with_gradients = false;
+  // Collectives that AwaitResults waits for.
+  std::vector<Pending> results;
 };
 
 // The form of a logged step on standard output (docs/formats/run.md).

@@ -189,11 +189,12 @@ class Clocks {
  public:
   Clocks(const ir::Program& program, bool overlaps) : ready_(program.values.size(), 0.0), overlaps_(overlaps) {}
 
-  // A phase begins when the collectives of the one before are finished. Those of the update are started in the backward
-  // pass, as soon as they can be.
+  // A phase begins when the collectives of the one before are finished, and the update when all are. Those of the
+  // update are started in the backward pass, as soon as they can be.
   void Enter(ir::Phase phase) {
     waits_ = true;
-    if (phase != ir::Phase::kUpdate) Wait();
+    is_update_ = phase == ir::Phase::kUpdate;
+    if (!is_update_) Wait();
   }
 
   // Nothing is under way before the first micro-batch and after the last one.
@@ -209,10 +210,11 @@ class Clocks {
     return Seconds(begin);
   }
 
-  // Returns when it begins.
-  Seconds Collective(const ir::Step& step, Seconds seconds) {
+  // Returns when it begins. `is_result`: only the host reads what it gives, before the update.
+  Seconds Collective(const ir::Step& step, Seconds seconds, bool is_result) {
     const double start = std::max(overlaps_ ? Ready(step) : kernels_, collectives_);
     collectives_ = start + seconds.value();
+    if (!is_result) awaited_ = collectives_;
     if (!overlaps_) kernels_ = collectives_;
     Write(step, collectives_);
     return Seconds(start);
@@ -233,7 +235,7 @@ class Clocks {
 
  private:
   void Wait() {
-    kernels_ = now().value();
+    kernels_ = is_update_ ? now().value() : std::max({kernels_, awaited_, copies_});
     waits_ = false;
   }
   double Ready(const ir::Step& step) const {
@@ -247,9 +249,22 @@ class Clocks {
 
   IdVector<ir::ValueId, double> ready_;  // When the value is there.
   double kernels_ = 0, collectives_ = 0, copies_ = 0;
+  double awaited_ = 0;  // The last collective for which a phase waits.
   bool waits_ = false;
+  bool is_update_ = false;
   bool overlaps_;
 };
+
+// The loss, where only the host reads it, and nothing waits for it in between: codegen/program/overlap.h.
+std::optional<ir::ValueId> ResultOf(const ir::Program& program) {
+  if (!program.loss.has_value() || program.time.has_value() || program.pipeline.has_value()) return std::nullopt;
+  for (const ir::Step& step : program.steps) {
+    for (const ir::ValueId value : ir::Reads(step)) {
+      if (value == *program.loss) return std::nullopt;
+    }
+  }
+  return program.loss;
+}
 
 // The copies of a program, by the fused steps at which they start and are awaited.
 class CopyTimes {
@@ -323,6 +338,7 @@ StepCosts CostsOfStep(const ir::Program& program, const ir::Fusion& fusion, cons
   for (const InputCost& input : costs.inputs) sum.compute += input.cost.AllSeconds();
   Clocks clocks(program, overlaps);
   clocks.Kernel(program, {}, sum.compute);
+  const std::optional<ir::ValueId> result = ResultOf(program);
   CopyTimes copies(program, fusion, costs.stages);
   ir::Phase phase = ir::Phase::kForward;
   ir::Repeat repeat = fusion.stages.empty() ? ir::Repeat::kEach : fusion.stages.front().repeat;
@@ -340,7 +356,8 @@ StepCosts CostsOfStep(const ir::Program& program, const ir::Fusion& fusion, cons
     if (ir::CommunicationOf(program, first) != nullptr) {
       sum.communication += seconds;
       sum.sent_bytes_per_rank += cost.sent * static_cast<double>(cost.runs);
-      costs.begins[i] = clocks.Collective(first, seconds);
+      const bool is_result = result.has_value() && ir::Writes(first).front() == *result;
+      costs.begins[i] = clocks.Collective(first, seconds, is_result);
     } else if (std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr) {
       sum.compute += seconds;
       costs.begins[i] = clocks.Kernel(program, steps, seconds);
