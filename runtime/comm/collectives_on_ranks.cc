@@ -253,6 +253,11 @@ TYPED_TEST(Collectives, SeveralTensorsInOneCall) {
           shapes.push_back(RandomShape(random, 1));
           const int dimension = static_cast<int>(random() % shapes[i].size());
           cuts.push_back({dimension, RandomSizes(random, shapes[i][static_cast<size_t>(dimension)], group.size)});
+          if (random() % 2 == 0) {  // As much for each member, one member's behind another's.
+            const auto rows = static_cast<int64_t>(random() % 4);
+            shapes[i][0] = rows * group.size;
+            cuts[i] = {0, std::vector<int64_t>(static_cast<size_t>(group.size), rows)};
+          }
           const int64_t count = ElementCount(shapes[i]);
           const auto number = round * 10 + static_cast<int64_t>(i);
           elements += count;

@@ -33,16 +33,16 @@ ir::Layout WithAxes(ir::Layout layout, size_t dimension, const ir::AxisList& axe
   return layout;
 }
 
-// The layout in which `axes` cut the one dimension that gives the smallest largest piece.
+// The layout in which `axes` cut the one dimension that gives the smallest largest piece, the first of equal ones.
 ir::Layout CutOneDimension(const ir::Layout& layout, const ir::Mesh& mesh, const ir::Shape& shape,
                            const ir::AxisList& axes) {
-  std::optional<std::pair<int64_t, int64_t>> least;
+  std::optional<int64_t> least;
   ir::Layout best = layout;
   for (size_t d = 0; d < shape.size(); ++d) {
     ir::Layout candidate = WithAxes(layout, d, axes);
-    const std::pair<int64_t, int64_t> key(ir::ElementCount(ir::LargestLocalShape(candidate, mesh, shape)), -shape[d]);
-    if (least.has_value() && *least <= key) continue;
-    least = key;
+    const int64_t largest = ir::ElementCount(ir::LargestLocalShape(candidate, mesh, shape));
+    if (least.has_value() && *least <= largest) continue;
+    least = largest;
     best = std::move(candidate);
   }
   return best;

@@ -35,9 +35,9 @@ namespace cleave::search {
 void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level, ir::Plan& plan);
 
 // `storage` with all axes that it does not use cutting one dimension: the one with which the largest piece becomes
-// smallest, and of equal ones the longest. Where no dimension has an element for every piece, they cut several
-// dimensions, if that at least halves the largest piece. The axes of the fastest links come first: a reduce-scatter
-// then begins on them, and an all-gather ends there.
+// smallest, and of equal ones the first, whose pieces lie one behind another. Where no dimension has an element for
+// every piece, they cut several dimensions, if that at least halves the largest piece. The axes of the fastest links
+// come first: a reduce-scatter then begins on them, and an all-gather ends there.
 ir::Layout DividedLayout(const ir::Layout& storage, const ir::Mesh& mesh, const ir::Shape& shape);
 
 }  // namespace cleave::search

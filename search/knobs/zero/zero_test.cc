@@ -26,7 +26,7 @@ std::string Divided(const std::string& storage, const ir::Mesh& mesh, const ir::
 TEST(DividedLayoutTest, OneDimensionForAllFreeAxes) {
   const ir::Mesh mesh = *ir::Mesh::Create({{.name = "m0", .size = 2}, {.name = "m1", .size = 2}});
   EXPECT_EQ(Divided("[-, -]", mesh, {8, 8}), "[m0 m1, -]");
-  EXPECT_EQ(Divided("[-, -]", mesh, {8, 12}), "[-, m0 m1]");  // Even in both: the longer one.
+  EXPECT_EQ(Divided("[-, -]", mesh, {8, 12}), "[m0 m1, -]");  // Even in both: the first one.
   EXPECT_EQ(Divided("[-, -]", mesh, {9, 8}), "[-, m0 m1]");   // 3 * 8 against 9 * 2.
   EXPECT_EQ(Divided("[-, -]", mesh, {13, 7}), "[-, m0 m1]");  // 4 * 7 against 13 * 2.
   EXPECT_EQ(Divided("[-]", mesh, {3}), "[m0 m1]");            // One rank has no element.
