@@ -11,8 +11,8 @@
 
 namespace cleave::runtime {
 
-// 1 for a sample, 0 for padding; value i stands for the rows (or elements) i * rows_per_value and following. Null: all
-// rows count.
+// What a row counts in a sum: 1 for a sample, 0 for padding, or its weight. Value i stands for the rows (or elements)
+// i * rows_per_value and following. Null: all rows count as 1.
 struct SampleMask {
   const float* values = nullptr;
   int64_t rows_per_value = 1;

@@ -194,6 +194,13 @@ TEST(Losses, PaddingCountsNothing) {
   EXPECT_FLOAT_EQ(Written(Mae, logits.get(), target.get(), 4, 4, per_two), 3.0f / 4);
 }
 
+TEST(Losses, WeightsOfSamples) {
+  const Placed<float> x({1.0f, 2.0f, 3.0f, 4.0f});
+  const Placed<float> target({0.0f, 0.0f, 0.0f, 0.0f});
+  const Placed<float> weights({0.5f, 2.0f});
+  EXPECT_FLOAT_EQ(Written(Mse, x.get(), target.get(), 4, 4, SampleMask{weights.get(), 2}), 52.5f / 4);
+}
+
 TEST(Losses, HuberAndBinaryCrossEntropy) {
   const Placed<float> x({2.0f, -3.0f, 0.25f, 90.0f});
   const Placed<float> target({1.0f, 0.0f, 0.5f, 1.0f});

@@ -15,9 +15,9 @@ namespace {
 float ShareOfSum(const WorkspaceVector<float>& values, int64_t whole, const SampleMask& mask) {
   double sum = 0.0;
   for (int64_t r = 0; r < static_cast<int64_t>(values.size()); ++r) {
+    const float weight = mask.values == nullptr ? 1.0f : mask.values[r / mask.rows_per_value];
     // Padding does not count, even when its value is not finite.
-    if (mask.values != nullptr && mask.values[r / mask.rows_per_value] == 0.0f) continue;
-    sum += values[static_cast<size_t>(r)];
+    if (weight != 0.0f) sum += static_cast<double>(weight) * static_cast<double>(values[static_cast<size_t>(r)]);
   }
   return static_cast<float>(sum / static_cast<double>(whole));
 }

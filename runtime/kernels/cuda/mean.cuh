@@ -20,9 +20,9 @@ template <typename Value>
 __global__ void SumParts(Value value, int64_t count, SampleMask mask, double* parts) {
   double sum = 0.0;
   for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
+    const float weight = mask.values == nullptr ? 1.0f : mask.values[i / mask.rows_per_value];
     // Padding does not count, even when its value is not finite.
-    if (mask.values != nullptr && mask.values[i / mask.rows_per_value] == 0.0f) continue;
-    sum += value(i);
+    if (weight != 0.0f) sum += static_cast<double>(weight) * static_cast<double>(value(i));
   }
   sum = GroupReduce<kMeanThreads>(sum, Sum());
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
