@@ -19,6 +19,7 @@
 #include "runtime/data/tokens.h"                   // IWYU pragma: export
 #include "runtime/device/device.h"                 // IWYU pragma: export
 #include "runtime/device/layers.h"                 // IWYU pragma: export
+#include "runtime/device/recorded.h"               // IWYU pragma: export
 #include "runtime/einsum/einsum.h"                 // IWYU pragma: export
 #include "runtime/generate/generate.h"             // IWYU pragma: export
 #include "runtime/kernels/attention.h"             // IWYU pragma: export

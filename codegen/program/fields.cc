@@ -35,6 +35,7 @@ void EmitMicroBatch(const Emission& emission, const LayeredText& text, cpp::Code
   code.Comment("The micro-batch under way, the samples of it that this rank holds, and where they lie.");
   code.Declare({cpp::Name("int64_t"), number}, 0);
   cpp::Code body(code.indent() + 2);
+  if (emission.target.is_device) body.Do(cpp::Call("Recorded::NextGraph", {}));
   body.Assign(cpp::Name(number), i);
   for (const Sizes::PieceDeclaration& piece : emission.sizes.Pieces()) {
     if (!piece.of_micro_batch) continue;

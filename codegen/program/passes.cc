@@ -135,13 +135,18 @@ void EmitRunPhases(const Emission& emission, const std::vector<PhaseFunction>& f
   const bool has_sums_before = std::any_of(order.begin(), order.end(), [](const OrderedStage& ordered) {
     return ordered.repeat == ir::Repeat::kEachBefore;
   });
-  if (has_sums_before) call_for_each(ir::Repeat::kEachBefore);
+  if (has_sums_before) {
+    call_for_each(ir::Repeat::kEachBefore);
+    if (emission.target.is_device) body.Do(cpp::Call("Recorded::NextGraph", {}));
+  }
   call_all(ir::Repeat::kOnceBefore, body);
   if (has_turns) {
     EmitTurns(emission, call_pass, body);
   } else {
     call_for_each(ir::Repeat::kEach);
   }
+  // Each micro-batch is a graph of its own.
+  if (emission.target.is_device) body.Do(cpp::Call("Recorded::NextGraph", {}));
   call_all(ir::Repeat::kOnceAfter, body);
 }
 

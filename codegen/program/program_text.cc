@@ -336,12 +336,34 @@ class ProgramWriter {
     EmitStepScalars(emission_, ReadBy(statements, scalars), body);
     body.Append(std::move(statements));
     if (!function.IsCommon() && body.empty()) return;
-    if (!body.empty()) body.Do(cpp::Call("watch.Finish", {}));
+    if (!body.empty()) {
+      body.Do(cpp::Call("watch.Finish", {}));
+      body = WithMessages(function, std::move(body));
+    }
     cpp::Function head = {.result = cpp::Name("void"), .name = function.name};
     if (function.IsUpdate()) head.parameters = {ScalarsParameter(scalars.empty() ? "" : "scalars")};
     if (function.IsCommon()) head.suffix = "override";
     code.Gap();
     code.Open(head).Append(std::move(body));
+  }
+
+  // The body of a function of a pipeline on devices says first what it sends and takes.
+  cpp::Code WithMessages(const PhaseFunction& function, cpp::Code body) {
+    if (!program().pipeline.has_value() || !target().is_device) return body;
+    std::vector<int> messages;
+    for (const OrderedStage& ordered : order_) {
+      if (!function.Has(ordered)) continue;
+      const auto* single = std::get_if<ir::SingleStep>(&ordered.stage->action);
+      if (single == nullptr || emission_.fusion.DoesNothing(emission_.step(single->step))) continue;
+      const auto& action = emission_.step(single->step).action;
+      if (std::holds_alternative<ir::Send>(action) || std::holds_alternative<ir::Receive>(action)) {
+        messages.push_back(single->step);
+      }
+    }
+    cpp::Code whole(kMemberIndent + 2);
+    EmitBeginPass(emission_, messages, whole);
+    whole.Append(std::move(body));
+    return whole;
   }
 
   // The numbers of the step that a function of a program for CPUs reads. A device finds them in its memory.

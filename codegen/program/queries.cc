@@ -142,9 +142,7 @@ void EmitQueries(Emission& emission, cpp::Code parameters, cpp::Code& code) {
   const cpp::Expr arena = cpp::Name("arena"), bytes = cpp::Name("int64_t");
   code.Open(Query(bytes, "ArenaBytes")).Return(arena.Call("bytes"));
   if (emission.storage.host.total > Bytes(0)) code.Open(Query(bytes, "HostBytes")).Return(arena.Call("host_bytes"));
-  // Recorded work has ended when its phase has, and what a stage sends waits for other stages.
-  const bool is_recordable = !HasGlances(program) && !program.pipeline.has_value();
-  if (emission.target.is_device && !is_recordable) {
+  if (emission.target.is_device && HasGlances(program)) {
     code.Open(Query(cpp::Name("bool"), "IsRecordable")).Return(cpp::Bool(false));
   }
 }

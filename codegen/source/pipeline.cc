@@ -34,6 +34,24 @@ int MemberOf(const Emission& emission, int stage) { return ir::TimetableOf(emiss
 
 }  // namespace
 
+void EmitBeginPass(Emission& emission, const std::vector<int>& steps, cpp::Code& code) {
+  std::vector<cpp::Expr> messages;
+  for (const int step : steps) {
+    if (const auto* send = std::get_if<ir::Send>(&emission.step(step).action)) {
+      const int from = *emission.value(send->input).stage;
+      messages.push_back(cpp::Call("Sends", {MemberOf(emission, send->to), BoxOf(emission, step, send->to),
+                                             cpp::Name(emission.GroupBetween(from, send->to))}));
+      continue;
+    }
+    const auto& receive = std::get<ir::Receive>(emission.step(step).action);
+    const int own = *emission.value(receive.output).stage;
+    messages.push_back(
+        cpp::Call("Takes", {MemberOf(emission, receive.from), cpp::Name(emission.GroupBetween(receive.from, own))}));
+  }
+  const cpp::Expr begin = cpp::Call("comm.BeginPass", {cpp::Braces(std::move(messages))});
+  code.OnLine(cpp::If{cpp::Prefix("!", begin)}).Do(cpp::Name("return"));
+}
+
 void EmitSend(Emission& emission, int step, const ir::Send& send, cpp::Code& code) {
   Announce(emission, {step}, absl::StrCat("to stage ", send.to, BytesText(emission, send.input)), code);
   Watch(emission, step, send.input, code);

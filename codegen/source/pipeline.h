@@ -2,10 +2,16 @@
 #ifndef CLEAVE_CODEGEN_SOURCE_PIPELINE_H_
 #define CLEAVE_CODEGEN_SOURCE_PIPELINE_H_
 
+#include <vector>
+
 #include "codegen/source/emission.h"
 #include "ir/program/program.h"
 
 namespace cleave::codegen {
+
+// Begins a pass, or another function of a program for devices, with the messages of these steps, in their order: it
+// returns where it is only rehearsed (runtime/comm/comm.h). REQUIRES: each step is a Send or a Receive.
+void EmitBeginPass(Emission& emission, const std::vector<int>& steps, cpp::Code& code);
 
 // Write step `step`, with its comment.
 void EmitSend(Emission& emission, int step, const ir::Send& send, cpp::Code& code);

@@ -10,6 +10,7 @@
 #include "runtime/comm/packing.h"
 #include "runtime/comm/transport.h"
 #include "runtime/device/memory.h"
+#include "runtime/device/recorded.h"
 #include "runtime/device/streams.h"
 
 namespace cleave::runtime {
@@ -303,26 +304,49 @@ void Comm::SendReceiveOf(ElementType type, CollectiveKind kind, const void* sour
 }
 
 void Comm::SendOf(ElementType type, const void* data, int64_t count, const Outbox& outbox, const Group& group) {
-  if (count == 0) return;
+  if (count == 0 && !impl_->ExchangesMessages()) return;
   constexpr CollectiveKind kKind = CollectiveKind::kSendReceive;
   if (impl_->LeavesToThread()) return impl_->OnThread(kKind, [=] { SendOf(type, data, count, outbox, group); });
   const int64_t bytes = count * SizeOf(type);
-  const Collective collective(*impl_, kKind, group, bytes, 0);
-  impl_->CountSent(kKind, bytes);
   impl_->CheckCount(count, kKind);
-  impl_->Check(impl_->transport->AwaitTaken(outbox, group), kKind);
-  std::byte* const kept = impl_->outboxes[outbox].AtLeast(bytes);
-  CopyBytes(data, kept, bytes);
-  impl_->Check(impl_->transport->BeginSend(type, {outbox.member, kept, count}, outbox, group), kKind);
+  const auto send = [=] {
+    impl_->Check(impl_->transport->AwaitTaken(outbox, group), kKind);
+    std::byte* const kept = impl_->outboxes[outbox].AtLeast(bytes);
+    CopyBytes(data, kept, bytes);
+    impl_->Check(impl_->transport->BeginSend(type, {outbox.member, kept, count}, outbox, group), kKind);
+  };
+  impl_->CountSent(kKind, bytes);
+  if (impl_->ExchangesMessages()) {
+    impl_->Count(kKind, group, bytes, 0);
+    return Recorded::Between([=] {
+      const Running running(*impl_, kKind);
+      // Of the memory of communication: what kernels give back must be there when they are recorded.
+      BeginCommunication();
+      impl_->outboxes[outbox].AtLeast(bytes);
+      LeaveCommunication();
+      send();
+    });
+  }
+  const Collective collective(*impl_, kKind, group, bytes, 0);
+  send();
 }
 
 void Comm::ReceiveOf(ElementType type, void* data, int64_t count, int member, const Group& group) {
-  if (count == 0) return;
+  if (count == 0 && !impl_->ExchangesMessages()) return;
   constexpr CollectiveKind kKind = CollectiveKind::kSendReceive;
   if (impl_->LeavesToThread()) return impl_->OnThread(kKind, [=] { ReceiveOf(type, data, count, member, group); });
-  const Communicating communicating(*impl_, kKind);
   impl_->CheckCount(count, kKind);
-  impl_->Check(impl_->transport->Receive(type, {member, static_cast<std::byte*>(data), count}, group), kKind);
+  const auto receive = [=] {
+    impl_->Check(impl_->transport->Receive(type, {member, static_cast<std::byte*>(data), count}, group), kKind);
+  };
+  if (impl_->ExchangesMessages()) {
+    return Recorded::Between([this, receive] {
+      const Running running(*impl_, kKind);
+      receive();
+    });
+  }
+  const Communicating communicating(*impl_, kKind);
+  receive();
 }
 
 void Comm::BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group) {

@@ -19,6 +19,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -131,6 +132,18 @@ struct Traffic {
 // not say it, as in a program that was started alone.
 std::optional<int> RankFromEnvironment();
 
+// A Send or a Receive of a pass.
+struct MessageEvent {
+  bool is_sent = false;
+  int group = 0;  // Group::id.
+  int member = 0;
+  int box = 0;  // Of a Send.
+};
+inline MessageEvent Sends(int member, int box, const Group& group) { return {true, group.id, member, box}; }
+inline MessageEvent Takes(int member, const Group& group) { return {false, group.id, member}; }
+
+struct MessagePlan;  // runtime/comm/message_plan.h
+
 class Comm {
  public:
   // Joins the job. An Error, which one rank has printed, on all ranks: exit code 3 when the number of ranks that were
@@ -235,6 +248,20 @@ class Comm {
   void Receive(T* data, int64_t count, int member, const Group& group) {
     ReceiveOf(ElementTypeOf<T>(), data, count, member, group);
   }
+
+  // A library whose sends last until they are taken, such as NCCL, exchanges messages in an order that ranks agree on
+  // before (runtime/comm/message_plan.h). So a phase with messages consists of passes, functions that begin by saying
+  // what they send and take, in this order:
+  //
+  //   if (!comm.BeginPass({Takes(0, group), Sends(1, 0, group)})) return;
+  //
+  // It is false while the phase is only rehearsed. All ranks rehearse a phase at once, and then do it as often as they
+  // like, each time between BeginMessages and EndMessages. Elsewhere all of these do nothing, and Rehearse returns
+  // null.
+  std::shared_ptr<const MessagePlan> Rehearse(const std::function<void()>& phase);
+  bool BeginPass(const std::vector<MessageEvent>& messages);
+  void BeginMessages(std::shared_ptr<const MessagePlan> plan);
+  void EndMessages();
 
   // Every member's data becomes that of member `root`.
   template <typename T>

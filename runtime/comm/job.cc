@@ -9,6 +9,8 @@
 #include <iterator>
 #include <utility>
 
+#include "runtime/device/recorded.h"
+
 namespace cleave::runtime {
 
 std::string MeshText(const Mesh& mesh) {
@@ -171,6 +173,54 @@ Group Comm::CreateGroup(const std::vector<int>& axes, const std::vector<Way>& wa
     state.ways.push_back(way);
   }
   return state.group;
+}
+
+bool Comm::Impl::ExchangesMessages() const { return transport != nullptr && transport->ExchangesMessages(); }
+
+std::shared_ptr<const MessagePlan> Comm::Rehearse(const std::function<void()>& phase) {
+  const bool has_messages = std::any_of(impl_->groups.begin(), impl_->groups.end(),
+                                        [](const Impl::GroupState& state) { return !state.ways.empty(); });
+  if (!has_messages || !impl_->ExchangesMessages()) return nullptr;
+  impl_->rehearsed.emplace();
+  phase();
+  const std::vector<std::string> texts = GatherText(TextOf(*impl_->rehearsed));
+  impl_->rehearsed.reset();
+  std::vector<std::vector<PhaseEvent>> events;
+  for (const std::string& text : texts) events.push_back(EventsOf(text));
+  Result<MessagePlan> plan = PlanMessages(events, impl_->rank);
+  if (!plan.ok()) Die(plan.error().code, plan.error().message);
+  return std::make_shared<const MessagePlan>(std::move(plan.value()));
+}
+
+bool Comm::BeginPass(const std::vector<MessageEvent>& messages) {
+  if (!impl_->ExchangesMessages()) return true;
+  if (!impl_->rehearsed.has_value()) {
+    Recorded::Between([this] {
+      const Running running(*impl_, CollectiveKind::kSendReceive);
+      impl_->Check(impl_->transport->BeginPass(), CollectiveKind::kSendReceive);
+    });
+    return true;
+  }
+  impl_->rehearsed->push_back({PhaseEvent::Kind::kPass});
+  for (const MessageEvent& message : messages) {
+    const std::vector<int>& axes = impl_->groups[static_cast<size_t>(message.group)].axes;
+    impl_->rehearsed->push_back({message.is_sent ? PhaseEvent::Kind::kSend : PhaseEvent::Kind::kTake, message.group,
+                                 static_cast<int>(RankAt(impl_->mesh, impl_->rank, axes, message.member)),
+                                 message.box});
+  }
+  return false;
+}
+
+void Comm::BeginMessages(std::shared_ptr<const MessagePlan> plan) {
+  if (plan != nullptr) impl_->transport->BeginMessages(std::move(plan));
+}
+
+void Comm::EndMessages() {
+  if (!impl_->ExchangesMessages()) return;
+  Recorded::Between([this] {
+    const Running running(*impl_, CollectiveKind::kSendReceive);
+    impl_->Check(impl_->transport->EndMessages(), CollectiveKind::kSendReceive);
+  });
 }
 
 bool Comm::IsRecordable() const { return impl_->transport == nullptr || impl_->transport->IsRecordable(); }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/comm/comm.h"
+#include "runtime/comm/message_plan.h"
 #include "runtime/comm/transport.h"
 #include "runtime/device/streams.h"
 #include "runtime/device/workspace.h"
@@ -41,6 +42,8 @@ struct Comm::Impl {
   bool overlaps = false;  // In an Overlap: what follows need not wait for collectives that are asked for now.
   std::array<Traffic, kCollectiveKinds> traffic;
   std::map<int64_t, CollectiveKind> left_to_thread;  // And not awaited, by number.
+  // What the phase that is rehearsed sends and takes; nullopt: none is.
+  std::optional<std::vector<PhaseEvent>> rehearsed;
 
   // Creates the group if it is not there. Called by all ranks.
   GroupState& GroupOn(const std::vector<int>& axes, int lane);
@@ -61,6 +64,17 @@ struct Comm::Impl {
   void CheckCount(int64_t count, CollectiveKind kind) const;
   void CheckCounts(const std::vector<int64_t>& counts, CollectiveKind kind) const;
 
+  // Whether messages are exchanged as a plan says.
+  bool ExchangesMessages() const;
+
+  // `share` is how much of `bytes` this rank sends, as the number of times (n-1)/n of it.
+  void Count(CollectiveKind kind, const Group& group, int64_t bytes, double share) {
+    if (!counting) return;
+    Traffic& counted = traffic[static_cast<size_t>(kind)];
+    ++counted.count;
+    counted.bytes += bytes;
+    counted.sent_bytes += share * (group.size - 1) / group.size * static_cast<double>(bytes);
+  }
   void CountSent(CollectiveKind kind, int64_t bytes) {
     if (counting) traffic[static_cast<size_t>(kind)].sent_bytes += static_cast<double>(bytes);
   }
@@ -122,14 +136,9 @@ class Communicating {
 // The same for a collective, which is counted.
 class Collective {
  public:
-  // `share` is how much of `bytes` this rank sends, as the number of times (n-1)/n of it.
   Collective(Comm::Impl& job, CollectiveKind kind, const Group& group, int64_t bytes, double share)
       : communicating_(job, kind) {
-    if (!job.counting) return;
-    Traffic& traffic = job.traffic[static_cast<size_t>(kind)];
-    ++traffic.count;
-    traffic.bytes += bytes;
-    traffic.sent_bytes += share * (group.size - 1) / group.size * static_cast<double>(bytes);
+    job.Count(kind, group, bytes, share);
   }
 
  private:

@@ -201,7 +201,15 @@ TYPED_TEST(Messages, SendsDoNotWaitForOtherBoxes) {
     constexpr int kRounds = 4;
     for (const Group& group : AllGroups(Ways::kAll)) {
       const auto count = [](int round, int box) { return int64_t{1} + 700 * round + 9000 * box; };
+      std::vector<MessageEvent> sends, takes;
+      for (int member = 0; member < group.size; ++member) {
+        for (int box = 0; box < kBoxes && member != group.index; ++box) {
+          sends.push_back(Sends(member, box, group));
+          takes.push_back(Takes(member, group));
+        }
+      }
       const auto send = [&](int round) {
+        if (!Job().BeginPass(sends)) return;
         for (int member = 0; member < group.size; ++member) {
           if (member == group.index) continue;
           for (int box = 0; box < kBoxes; ++box) {
@@ -211,18 +219,33 @@ TYPED_TEST(Messages, SendsDoNotWaitForOtherBoxes) {
           }
         }
       };
-      send(0);
-      for (int round = 0; round < kRounds; ++round) {
+      const auto take = [&](int round) {
+        if (!Job().BeginPass(takes)) return;
+        std::vector<Tensor<TypeParam>> targets;
         for (int member = 0; member < group.size; ++member) {
           if (member == group.index) continue;
           for (int box = 0; box < kBoxes; ++box) {
-            const Tensor<TypeParam> target = Blank<TypeParam>(static_cast<size_t>(count(round, box)));
-            Job().Receive(target.data(), count(round, box), member, group);
-            EXPECT_EQ(target.values(), Contribution<TypeParam>(round, member + box, count(round, box)));
+            targets.push_back(Blank<TypeParam>(static_cast<size_t>(count(round, box))));
+            Job().Receive(targets.back().data(), count(round, box), member, group);
           }
         }
-        if (round + 1 < kRounds) send(round + 1);
-      }
+        for (size_t i = 0; i < targets.size(); ++i) {
+          const int box = static_cast<int>(i) % kBoxes;
+          const int other = static_cast<int>(i) / kBoxes;
+          const int member = other < group.index ? other : other + 1;
+          EXPECT_EQ(targets[i].values(), Contribution<TypeParam>(round, member + box, count(round, box)));
+        }
+      };
+      const auto phase = [&] {
+        send(0);
+        for (int round = 0; round < kRounds; ++round) {
+          take(round);
+          if (round + 1 < kRounds) send(round + 1);
+        }
+      };
+      Job().BeginMessages(Job().Rehearse(phase));
+      phase();
+      Job().EndMessages();
     }
   });
 }

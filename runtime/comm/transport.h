@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -76,6 +77,14 @@ class Transport {
   // itself, none is empty.
   virtual Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
                               const Group& group) = 0;
+
+  // Whether messages are exchanged as a plan says (message_plan.h): BeginMessages, then for each event of the plan
+  // BeginPass, AwaitTaken and BeginSend, or Receive, also with no elements, then EndMessages. What is received is there
+  // for work that is asked for behind the exchange that takes it. Their work is not part of recorded work.
+  virtual bool ExchangesMessages() const { return false; }
+  virtual void BeginMessages(std::shared_ptr<const MessagePlan>) {}
+  virtual Problem BeginPass() { return std::nullopt; }
+  virtual Problem EndMessages() { return std::nullopt; }
 
   // Prepares for sends from a member to another one. Called by all ranks, with the same ways in the same order.
   virtual Problem Open(const Way&, const Group&) { return std::nullopt; }

@@ -26,6 +26,8 @@ void BeginHostCopies();
 
 // The number names what was asked for since one of these. It is awaited exactly once.
 int64_t EndCommunication();
+// In its place, where what was asked for is not awaited.
+void LeaveCommunication();
 void AwaitCommunication(int64_t number);
 // Awaits all that has a number. To await it once more then does nothing.
 void AwaitAllCommunication();

@@ -18,10 +18,23 @@ Traffics Difference(const Traffics& after, const Traffics& before) {
 
 }  // namespace
 
+void Phase::Call(const std::function<void()>& work) {
+  if (!messages_.has_value()) messages_ = comm_.Rehearse(work);
+  comm_.BeginMessages(*messages_);
+  work();
+  comm_.EndMessages();
+}
+
 void Phase::Run(const std::function<void()>& work) {
-  if (!recordable_) return work();
+  if (!recordable_) return Call(work);
+  if (!messages_.has_value()) messages_ = comm_.Rehearse(work);
+  comm_.BeginMessages(*messages_);
   const Traffics before = comm_.traffic();
-  switch (recorded_.Run(work)) {
+  const auto whole = [&] {
+    work();
+    comm_.EndMessages();
+  };
+  switch (recorded_.Run(whole)) {
     case Ran::kCalled:
       return;
     case Ran::kRecorded:

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <functional>
+#include <memory>
+#include <optional>
 
 #include "runtime/comm/comm.h"
 #include "runtime/device/recorded.h"
@@ -17,14 +19,18 @@ class Phase {
   Phase(const char* name, bool recordable, Comm& comm, Watch& watch)
       : name_(name), recordable_(recordable), comm_(comm), watch_(watch) {}
 
-  // `work` is the same each time. What it communicates is counted each time.
+  // `work` is the same each time. What it communicates is counted each time. Called by all ranks.
   void Run(const std::function<void()>& work);
+
+  // The same, and never replayed.
+  void Call(const std::function<void()>& work);
 
  private:
   const char* const name_;
   const bool recordable_;
   Comm& comm_;
   Watch& watch_;
+  std::optional<std::shared_ptr<const MessagePlan>> messages_;  // Once it is known.
   Recorded recorded_;
   std::array<Traffic, kCollectiveKinds> traffic_;  // Of one run.
 };

@@ -330,7 +330,7 @@ Error Run::Explain(int64_t step, float loss) {
   for (const ModelInput& input : program_.Inputs()) {
     if (input.is_float) watch_.Check(input.name, 0, input.floats, ElementCount(input.region.size));
   }
-  program_.RunBatch(/*metrics=*/false, /*gradients=*/true);
+  gradients_.Call([&] { program_.RunBatch(/*metrics=*/false, /*gradients=*/true); });
   const std::string where = FirstOverRanks(watch_.EndChecking());
   return {ExitCode::kNotFinite,
           Format("step %" PRId64 ": the loss is %s; %s", step, NumberText(loss).c_str(), where.c_str())};

@@ -27,6 +27,7 @@ using Frontier = std::set<size_t>;
 
 struct Node {
   TaskRun run;
+  bool is_kernel = false;
   int64_t lane = 0;
   Frontier after;
 };
@@ -65,7 +66,8 @@ struct StandInEvent {
 
 struct StandInGraph {
   std::vector<stand_in::Node> nodes;
-  stand_in::Task last;  // Of the last launch: a graph does not run beside itself.
+  stand_in::Task last;      // Of the last launch: a graph does not run beside itself.
+  bool is_spoiled = false;  // By an update that failed, until one succeeds.
 };
 
 namespace stand_in {
@@ -125,11 +127,11 @@ Task LastOf(cudaStream_t stream) {
 
 bool IsCaptured(cudaStream_t stream) { return stream != nullptr && stream->capture != nullptr; }
 
-size_t AddNode(cudaStream_t stream, TaskRun run) {
+size_t AddNode(cudaStream_t stream, TaskRun run, bool is_kernel) {
   Capture& capture = *stream->capture;
   Frontier& frontier = capture.streams[stream];
   const size_t number = capture.nodes.size();
-  capture.nodes.push_back({std::move(run), stream->number, std::move(frontier)});
+  capture.nodes.push_back({std::move(run), is_kernel, stream->number, std::move(frontier)});
   frontier = {number};
   return number;
 }
@@ -151,7 +153,7 @@ cudaError_t Spoil(const std::shared_ptr<Capture>& capture) {
   return Failed(cudaErrorStreamCaptureUnsupported);
 }
 
-cudaError_t Enqueue(cudaStream_t stream, TaskRun run) {
+cudaError_t Enqueue(cudaStream_t stream, TaskRun run, bool is_kernel = false) {
   if (InKernel()) Refuse("a kernel asks for work of a stream");
   if (const cudaError_t error = FindDevice(); error != cudaSuccess) return Failed(error);
   // The default stream waits for all others.
@@ -161,7 +163,7 @@ cudaError_t Enqueue(cudaStream_t stream, TaskRun run) {
     return cudaSuccess;
   }
   if (!stream->capture->valid) return Failed(cudaErrorStreamCaptureInvalidated);
-  AddNode(stream, std::move(run));
+  AddNode(stream, std::move(run), is_kernel);
   return cudaSuccess;
 }
 
@@ -219,9 +221,11 @@ void StandInLaunchThreads(const void* kernel, dim3 grid, dim3 block, size_t shar
     Failed(cudaErrorInvalidResourceHandle);
     return;
   }
-  StandInEnqueue(stream, [grid, block, shared_bytes, thread = std::move(thread)] {
+  const auto run = [grid, block, shared_bytes, thread = std::move(thread)] {
     stand_in::RunGrid(grid, block, shared_bytes, thread);
-  });
+    return stand_in::HasEnded();
+  };
+  stand_in::Enqueue(stream, run, /*is_kernel=*/true);
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
@@ -387,7 +391,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const bool joined = stand_in::IsJoined(*capture);
   capture->nodes.clear();  // Events may outlive it, and must not keep what nodes hold.
   if (!joined) return Failed(cudaErrorStreamCaptureUnjoined);
-  *graph = new StandInGraph{nodes, nullptr};
+  *graph = new StandInGraph{nodes};
   return cudaSuccess;
 }
 
@@ -404,8 +408,27 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
   return cudaSuccess;
 }
 
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, void* nodes, size_t* count) {
+  if (graph == nullptr || nodes != nullptr) return Failed(cudaErrorInvalidValue);
+  *count = graph->nodes.size();
+  return cudaSuccess;
+}
+
+// Nodes stay what they are and keep their order; what a kernel, a copy or a collective has as arguments may change.
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo*) {
+  if (exec == nullptr || graph == nullptr) return Failed(cudaErrorInvalidValue);
+  const bool is_alike = std::equal(exec->nodes.begin(), exec->nodes.end(), graph->nodes.begin(), graph->nodes.end(),
+                                   [](const stand_in::Node& a, const stand_in::Node& b) {
+                                     return a.is_kernel == b.is_kernel && a.after == b.after;
+                                   });
+  exec->is_spoiled = !is_alike;
+  if (!is_alike) return Failed(cudaErrorGraphExecUpdateFailure);
+  exec->nodes = graph->nodes;
+  return cudaSuccess;
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  if (exec == nullptr) return Failed(cudaErrorInvalidValue);
+  if (exec == nullptr || exec->is_spoiled) return Failed(cudaErrorInvalidValue);
   if (stand_in::ThreadCaptures()) return Failed(cudaErrorNotSupported);
   if (const cudaError_t error = stand_in::FindDevice(); error != cudaSuccess) return Failed(error);
   const int device = stream == nullptr ? stand_in::CurrentDevice() : stream->device;

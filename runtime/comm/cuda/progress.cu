@@ -36,8 +36,10 @@ ProgressMarks::~ProgressMarks() {
   GiveWorkspace(events_, sizeof *events_);
 }
 
-void ProgressMarks::Begin(CollectiveKind kind) {
-  Launch(WriteProgress, kOneThread, watch_.NumberOfCollective(CollectiveKindName(kind)), events_, progress_);
+int32_t ProgressMarks::NumberOf(CollectiveKind kind) { return watch_.NumberOfCollective(CollectiveKindName(kind)); }
+
+void ProgressMarks::Begin(int32_t collective) {
+  Launch(WriteProgress, kOneThread, collective, events_, progress_);
 }
 
 void ProgressMarks::End() { Launch(WriteProgress, kOneThread, -1, events_, progress_); }

@@ -19,8 +19,12 @@ class ProgressMarks {
   ProgressMarks& operator=(const ProgressMarks&) = delete;
 
   // At this place of the current stream a collective of the current op begins, or has ended.
-  void Begin(CollectiveKind kind);
+  void Begin(CollectiveKind kind) { Begin(NumberOf(kind)); }
+  void Begin(int32_t collective);
   void End();
+
+  // Of a collective of the current op.
+  int32_t NumberOf(CollectiveKind kind);
 
  private:
   Watch& watch_;

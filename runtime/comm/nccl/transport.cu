@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstdlib>
+#include <numeric>
 #include <utility>
 
 #include "runtime/comm/nccl/extremes.h"
@@ -8,6 +8,8 @@
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/cuda/waiting.h"
 #include "runtime/device/memory.h"
+#include "runtime/device/recorded.h"
+#include "runtime/device/streams.h"
 #include "runtime/error/error.h"
 
 namespace cleave::runtime {
@@ -82,21 +84,23 @@ std::byte* At(void* memory, int64_t elements, ElementType type) {
 NcclTransport::NcclTransport(std::unique_ptr<Transport> control, Communicator world, double seconds, Comm::Impl& job)
     : control_(std::move(control)), seconds_(seconds), job_(job), marks_(job.watch) {
   communicators_.push_back(std::move(world));  // The group of all ranks is the first.
+  members_.emplace_back(job.groups[0].group.size);
+  std::iota(members_[0].begin(), members_[0].end(), 0);
   number_.AtLeast(sizeof(int32_t));
-  order_ = NewEvent();
   WhileWaiting([this] { LookForFailures(); });
 }
 
 NcclTransport::~NcclTransport() {
   WhileWaiting(nullptr);
-  for (const auto& [key, way] : ways_) cudaStreamDestroy(way.stream);
   for (const auto& [outbox, event] : taken_) cudaEventDestroy(event);
-  cudaEventDestroy(order_);
+  if (exchanged_ != nullptr) cudaEventDestroy(exchanged_);
 }
 
 Problem NcclTransport::CreateGroup(const Group& group, const std::vector<int>& members) {
   if (Problem problem = control_->CreateGroup(group, members)) return problem;
   communicators_.resize(static_cast<size_t>(group.id) + 1);
+  members_.resize(communicators_.size());
+  members_[static_cast<size_t>(group.id)] = members;
   // The colour that all members of one group share: the rank of member 0.
   return communicators_[0].Split(members[0], group.index, seconds_, communicators_.back());
 }
@@ -105,19 +109,19 @@ Problem NcclTransport::AllReduce(ElementType type, void* data, int64_t count, Re
   if (IsByKeys(type, reduction)) {
     const Keys keys(type, data, count, reduction);
     Problem problem = Taken(ncclAllReduce(keys.get(), keys.get(), static_cast<size_t>(count), KeyType(keys),
-                                          NcclOperation(reduction), Of(group).get(), CurrentStream()),
+                                          NcclOperation(reduction), ForCollective(group).get(), CurrentStream()),
                             group);
     if (!problem) keys.ToNumbers(0, count, data);
     return problem;
   }
   return Taken(ncclAllReduce(data, data, static_cast<size_t>(count), NcclType(type), NcclOperation(reduction),
-                             Of(group).get(), CurrentStream()),
+                             ForCollective(group).get(), CurrentStream()),
                group);
 }
 
 Problem NcclTransport::AllGather(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& counts,
                                  const Group& group) {
-  const ncclComm_t communicator = Of(group).get();
+  const ncclComm_t communicator = ForCollective(group).get();
   const cudaStream_t stream = CurrentStream();
   if (AllTheSame(counts)) {
     return Taken(ncclAllGather(piece, whole, static_cast<size_t>(counts[0]), NcclType(type), communicator, stream),
@@ -152,7 +156,7 @@ Problem NcclTransport::ReduceScatter(ElementType type, const void* whole, void* 
 
 Problem NcclTransport::ReduceScatter(const Reduced& reduced, const void* whole, void* piece,
                                      const std::vector<int64_t>& counts, const Group& group) {
-  const ncclComm_t communicator = Of(group).get();
+  const ncclComm_t communicator = ForCollective(group).get();
   const cudaStream_t stream = CurrentStream();
   if (AllTheSame(counts)) {
     return Taken(ncclReduceScatter(whole, piece, static_cast<size_t>(counts[0]), reduced.type, reduced.operation,
@@ -194,7 +198,7 @@ Problem NcclTransport::ReduceScatterEach(ElementType type, const std::vector<Eve
 
 Problem NcclTransport::AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts,
                                 void* received, const std::vector<int64_t>& received_counts, const Group& group) {
-  const ncclComm_t communicator = Of(group).get();
+  const ncclComm_t communicator = ForCollective(group).get();
   const cudaStream_t stream = CurrentStream();
   const std::vector<int64_t> sent_places = Begins(sent_counts);
   const std::vector<int64_t> received_places = Begins(received_counts);
@@ -219,7 +223,7 @@ Problem NcclTransport::AllToAll(ElementType type, const void* sent, const std::v
 
 Problem NcclTransport::SendReceive(ElementType type, const std::vector<Parcel>& sends,
                                    const std::vector<Parcel>& receives, const Group& group) {
-  const ncclComm_t communicator = Of(group).get();
+  const ncclComm_t communicator = ForCollective(group).get();
   const cudaStream_t stream = CurrentStream();
   // Within a group, what one member sends another arrives in the order of the calls.
   NcclGroup calls;
@@ -234,74 +238,129 @@ Problem NcclTransport::SendReceive(ElementType type, const std::vector<Parcel>& 
   return Taken(calls.End(), group);
 }
 
-void NcclTransport::RunAfter(cudaStream_t first, cudaStream_t second) {
-  CheckCuda(cudaEventRecord(order_, first), "cudaEventRecord");
-  CheckCuda(cudaStreamWaitEvent(second, order_, 0), "cudaStreamWaitEvent");
-}
-
-void NcclTransport::CheckQueues() const {
-  constexpr size_t kOthers = 4;  // Of kernels, collectives, copies to the host, and inputs.
-  const size_t streams = kOthers + ways_.size();
-  const char* const text = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-  const int queues = text == nullptr ? 8 : std::atoi(text);  // As many as CUDA has by default.
-  if (queues >= static_cast<int>(streams)) return;
-  Die(ExitCode::kEnvironment,
-      Format("rank %d: the ranks would stop each other: the work of %zu streams would share %d queues to the GPU, "
-             "because CUDA_DEVICE_MAX_CONNECTIONS is %d; unset it",
-             job_.rank, streams, queues, queues));
-}
-
+// NCCL connects two ranks when the first of them asks for a message, and then both hosts wait for each other. Messages
+// go by the communicator of all ranks, so that they are in one order.
 Problem NcclTransport::Open(const Way& way, const Group& group) {
   const bool sends = group.index == way.from;
-  const bool is_mine = sends || group.index == way.to;
-  OneWay own;
-  const int colour = is_mine ? 0 : NCCL_SPLIT_NOCOLOR;
-  if (Problem problem = Of(group).Split(colour, /*key=*/sends ? 0 : 1, seconds_, own.communicator)) return problem;
-  if (!is_mine) return std::nullopt;
-  own.stream = NewCommunicationStream();
-  // NCCL connects two ranks when the first of them asks for a message, and then both hosts wait for each other.
+  if (!sends && group.index != way.to) return std::nullopt;
   std::byte* const number = number_.AtLeast(sizeof(int32_t));
-  const ncclComm_t communicator = own.communicator.get();
-  const ncclResult_t result = sends ? ncclSend(number, 1, ncclInt32, 1, communicator, own.stream)
-                                    : ncclRecv(number, 1, ncclInt32, 0, communicator, own.stream);
-  if (Problem problem = own.communicator.Settle(result)) return problem;
-  WaitForStream(own.stream);
-  ways_.emplace(std::pair(group.id, std::pair(way.from, way.to)), std::move(own));
-  CheckQueues();
+  const ncclComm_t world = communicators_[0].get();
+  const cudaStream_t stream = CommunicationStream();
+  const int peer = RankOf(group, sends ? way.to : way.from);
+  const ncclResult_t result =
+      sends ? ncclSend(number, 1, ncclInt32, peer, world, stream) : ncclRecv(number, 1, ncclInt32, peer, world, stream);
+  if (Problem problem = communicators_[0].Settle(result)) return problem;
+  WaitForStream(stream);
+  return std::nullopt;
+}
+
+void NcclTransport::BeginMessages(std::shared_ptr<const MessagePlan> plan) {
+  plan_ = std::move(plan);
+  next_event_ = 0;
+}
+
+size_t NcclTransport::NextEvent() {
+  MarkOf(next_event_);
+  return next_event_++;
+}
+
+int32_t NcclTransport::MarkOf(size_t event) {
+  std::vector<int32_t>& marks = marks_of_events_[plan_];
+  if (marks.size() == event) marks.push_back(marks_.NumberOf(CollectiveKind::kSendReceive));
+  return marks[event];
+}
+
+Problem NcclTransport::BeginPass() {
+  if (plan_ == nullptr) return "what the ranks send each other has not been rehearsed";
+  const size_t event = NextEvent();
+  return plan_->exchanges[event].exists ? Exchange(plan_->exchanges[event], MarkOf(event)) : std::nullopt;
+}
+
+Problem NcclTransport::AwaitTaken(const Outbox& outbox, const Group&) {
+  // At the end of the job no phase is under way, and all messages have been exchanged.
+  if (plan_ != nullptr && next_event_ < plan_->events.size()) {
+    const MessagePlan::Exchange& exchange = plan_->exchanges[next_event_];
+    if (exchange.exists) {
+      if (Problem problem = Exchange(exchange, MarkOf(next_event_))) return problem;
+    }
+  }
+  const auto taken = taken_.find(outbox);
+  if (taken == taken_.end()) return std::nullopt;
+  CheckCuda(cudaStreamWaitEvent(ComputeStream(), taken->second, 0), "cudaStreamWaitEvent");
   return std::nullopt;
 }
 
 Problem NcclTransport::BeginSend(ElementType type, const Parcel& parcel, const Outbox& outbox, const Group& group) {
-  OneWay& way = Of(Way{group.index, parcel.member}, group);
-  RunAfter(CurrentStream(), way.stream);
-  Problem problem = way.communicator.Settle(
-      ncclSend(parcel.data, static_cast<size_t>(parcel.count), NcclType(type), 1, way.communicator.get(), way.stream));
-  cudaEvent_t& taken = taken_[outbox];
-  if (taken == nullptr) taken = NewEvent();
-  CheckCuda(cudaEventRecord(taken, way.stream), "cudaEventRecord");
-  return problem;
-}
-
-Problem NcclTransport::AwaitTaken(const Outbox& outbox, const Group&) {
-  const auto taken = taken_.find(outbox);
-  if (taken == taken_.end()) return std::nullopt;
-  CheckCuda(cudaStreamWaitEvent(CurrentStream(), taken->second, 0), "cudaStreamWaitEvent");
+  const size_t event = NextEvent();
+  sent_[static_cast<int>(event)] = {type, {RankOf(group, parcel.member), parcel.data, parcel.count}, outbox};
   return std::nullopt;
 }
 
 Problem NcclTransport::Receive(ElementType type, const Parcel& parcel, const Group& group) {
-  OneWay& way = Of(Way{parcel.member, group.index}, group);
-  RunAfter(CurrentStream(), way.stream);
-  Problem problem = way.communicator.Settle(
-      ncclRecv(parcel.data, static_cast<size_t>(parcel.count), NcclType(type), 0, way.communicator.get(), way.stream));
-  RunAfter(way.stream, CurrentStream());
+  const size_t event = NextEvent();
+  wanted_.push_back({type, {RankOf(group, parcel.member), parcel.data, parcel.count}, {}});
+  return plan_->exchanges[event].exists ? Exchange(plan_->exchanges[event], MarkOf(event)) : std::nullopt;
+}
+
+Problem NcclTransport::EndMessages() {
+  if (plan_ == nullptr) return std::nullopt;
+  Problem problem;
+  if (plan_->last.exists) problem = Exchange(plan_->last, MarkOf(plan_->events.size() - 1));
+  plan_ = nullptr;
   return problem;
 }
 
+Problem NcclTransport::Exchange(const MessagePlan::Exchange& exchange, int32_t mark) {
+  if (exchange.sends.empty() && wanted_.empty()) return std::nullopt;
+  const cudaStream_t stream = CommunicationStream();
+  const ncclComm_t world = communicators_[0].get();
+  BeginCommunication();
+  marks_.Begin(mark);
+  NcclGroup calls;
+  for (const int event : exchange.sends) {
+    const PlannedMessage& message = sent_.at(event);
+    if (message.parcel.count == 0) continue;
+    calls.Add(ncclSend(message.parcel.data, static_cast<size_t>(message.parcel.count), NcclType(message.type),
+                       message.parcel.member, world, stream));
+  }
+  for (const PlannedMessage& message : wanted_) {
+    if (message.parcel.count == 0) continue;
+    calls.Add(ncclRecv(message.parcel.data, static_cast<size_t>(message.parcel.count), NcclType(message.type),
+                       message.parcel.member, world, stream));
+  }
+  Problem problem = communicators_[0].Settle(calls.End());
+  marks_.End();
+  for (const int event : exchange.sends) {
+    cudaEvent_t& taken = taken_[sent_.at(event).outbox];
+    if (taken == nullptr) taken = NewEvent();
+    CheckCuda(cudaEventRecord(taken, stream), "cudaEventRecord");
+    sent_.erase(event);
+  }
+  if (exchanged_ == nullptr) exchanged_ = NewEvent();
+  CheckCuda(cudaEventRecord(exchanged_, stream), "cudaEventRecord");
+  // Who only sends goes on meanwhile.
+  if (wanted_.empty()) {
+    LeaveCommunication();
+  } else {
+    AwaitCommunication(EndCommunication());
+  }
+  wanted_.clear();
+  return problem;
+}
+
+// Work of a graph is not in the order of the stream from which it was recorded.
+Communicator& NcclTransport::ForCollective(const Group& group) {
+  if (exchanged_ != nullptr) {
+    Recorded::BeforeGraph(
+        [this] { CheckCuda(cudaStreamWaitEvent(ComputeStream(), exchanged_, 0), "cudaStreamWaitEvent"); });
+  }
+  return Of(group);
+}
+
 Problem NcclTransport::Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) {
-  return Taken(
-      ncclBroadcast(data, data, static_cast<size_t>(count), NcclType(type), root, Of(group).get(), CurrentStream()),
-      group);
+  return Taken(ncclBroadcast(data, data, static_cast<size_t>(count), NcclType(type), root, ForCollective(group).get(),
+                             CurrentStream()),
+               group);
 }
 
 Problem NcclTransport::Barrier(const Group& group) {
@@ -318,9 +377,7 @@ void NcclTransport::Leave() {
   // Recorded collectives run on the compute stream.
   WaitForStream(ComputeStream());
   WaitForStream(CommunicationStream());
-  for (const auto& [key, way] : ways_) WaitForStream(way.stream);
   WhileWaiting(nullptr);
-  for (auto& [key, way] : ways_) way.communicator.Close(seconds_);
   // Communicators that were split off are closed before that of all ranks.
   for (size_t i = communicators_.size(); i-- > 0;) communicators_[i].Close(seconds_);
   control_->Leave();
@@ -331,7 +388,6 @@ Problem NcclTransport::Taken(ncclResult_t result, const Group& group) { return O
 void NcclTransport::LookForFailures() {
   std::vector<const Communicator*> communicators;
   for (const Communicator& communicator : communicators_) communicators.push_back(&communicator);
-  for (const auto& [key, way] : ways_) communicators.push_back(&way.communicator);
   for (const Communicator* const communicator : communicators) {
     if (communicator->get() == nullptr) continue;
     const Problem problem = communicator->Failure();

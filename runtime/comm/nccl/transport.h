@@ -5,8 +5,11 @@
 //                                  member, in one group
 //   a maximum or a minimum        of keys, which keep NaNs (extremes.h)
 //   all_to_all, send_receive       sends and receives in one group
-//   sends one way                  on a stream and a communicator for each way: NCCL's sends wait for their receives,
-//                                  and what is asked for after them must not
+//   sends one way                  sends and receives in one group, in the slots of a plan
+//   (runtime/comm/message_plan.h):
+//                                  NCCL's sends wait for their receives, and it gives no guarantee for work on two
+//                                  streams. So all work of a rank is in one order: collectives that are recorded wait
+//                                  for the messages before them, and messages for all work of kernels before them
 //   barrier                        an all-reduce of one number: it stands in the order of the GPU's work
 //
 // Texts go by the transport that has joined the job. A call returns when NCCL has taken it; a failure found later ends
@@ -22,6 +25,7 @@
 
 #include "runtime/comm/cuda/progress.h"
 #include "runtime/comm/job.h"
+#include "runtime/comm/message_plan.h"
 #include "runtime/comm/nccl/communicator.h"
 #include "runtime/comm/transport.h"
 #include "runtime/device/workspace.h"
@@ -48,6 +52,10 @@ class NcclTransport : public Transport {
                    const std::vector<int64_t>& received_counts, const Group& group) override;
   Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
                       const Group& group) override;
+  bool ExchangesMessages() const override { return true; }
+  void BeginMessages(std::shared_ptr<const MessagePlan> plan) override;
+  Problem BeginPass() override;
+  Problem EndMessages() override;
   Problem Open(const Way& way, const Group& group) override;
   Problem BeginSend(ElementType type, const Parcel& parcel, const Outbox& outbox, const Group& group) override;
   Problem AwaitTaken(const Outbox& outbox, const Group& group) override;
@@ -62,12 +70,23 @@ class NcclTransport : public Transport {
  private:
   Communicator& Of(const Group& group) { return communicators_[static_cast<size_t>(group.id)]; }
 
-  // Of two ranks, of which the first sends and the second receives.
-  struct OneWay {
-    Communicator communicator;
-    cudaStream_t stream = nullptr;
+  // Of the group whose collective is asked for now.
+  Communicator& ForCollective(const Group& group);
+
+  // A message of this rank. Its member is a rank of the world.
+  struct PlannedMessage {
+    ElementType type = ElementType::kFloat;
+    Parcel parcel;
+    Outbox outbox;  // Of one that is sent.
   };
-  OneWay& Of(const Way& way, const Group& group) { return ways_.at({group.id, {way.from, way.to}}); }
+  // The number of the next event of the plan.
+  size_t NextEvent();
+  int32_t MarkOf(size_t event);
+  int RankOf(const Group& group, int member) const {
+    return members_[static_cast<size_t>(group.id)][static_cast<size_t>(member)];
+  }
+  // Sends what the exchange says, and takes what waits in `wanted_`.
+  Problem Exchange(const MessagePlan::Exchange& exchange, int32_t mark);
 
   // What NCCL reduces; `bytes` of each element.
   struct Reduced {
@@ -78,13 +97,6 @@ class NcclTransport : public Transport {
   Problem ReduceScatter(const Reduced& reduced, const void* whole, void* piece, const std::vector<int64_t>& counts,
                         const Group& group);
 
-  // What is asked for on `second` from here on runs when what was asked for on `first` has.
-  void RunAfter(cudaStream_t first, cudaStream_t second);
-
-  // Ends the program where a way's stream would share a queue to the GPU with another stream: what waits there for one
-  // rank would stop what another rank waits for.
-  void CheckQueues() const;
-
   // Waits until NCCL has taken a call.
   Problem Taken(ncclResult_t result, const Group& group);
 
@@ -93,10 +105,15 @@ class NcclTransport : public Transport {
 
   std::unique_ptr<Transport> control_;
   std::vector<Communicator> communicators_;  // By Group::id; that of a group of one rank is empty.
-  // By Group::id and who sends and who receives; those of this rank.
-  std::map<std::pair<int, std::pair<int, int>>, OneWay> ways_;
+  std::vector<std::vector<int>> members_;    // By Group::id: ranks of the world.
+  std::shared_ptr<const MessagePlan> plan_;
+  size_t next_event_ = 0;
+  // By event: what the watch knows it as, from when the phase was first called.
+  std::map<std::shared_ptr<const MessagePlan>, std::vector<int32_t>> marks_of_events_;
+  std::map<int, PlannedMessage> sent_;   // By event: what has not been exchanged.
+  std::vector<PlannedMessage> wanted_;   // What the next exchange takes.
   std::map<Outbox, cudaEvent_t> taken_;  // Of the last message from each.
-  cudaEvent_t order_ = nullptr;          // Of RunAfter.
+  cudaEvent_t exchanged_ = nullptr;      // Of the last exchange; null: there was none.
   const double seconds_;
   Comm::Impl& job_;
   ProgressMarks marks_;

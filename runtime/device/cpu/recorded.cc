@@ -12,4 +12,8 @@ Ran Recorded::Run(const std::function<void()>& work) {
   return Ran::kCalled;
 }
 
+void Recorded::NextGraph() {}
+void Recorded::Between(std::function<void()> work) { work(); }
+void Recorded::BeforeGraph(std::function<void()>) {}
+
 }  // namespace cleave::runtime

@@ -266,6 +266,38 @@ TEST(Recorded, AwaitsWhatItLeavesBehind) {
   }
 }
 
+// Graphs that differ in arguments, and one that has other nodes, with work of the host between some of them.
+TEST(Recorded, KeepsSeveralGraphs) {
+  const DeviceVector<float> parts({0.0f, 10.0f, 20.0f, 30.0f}), sums({0.0f, 0.0f});
+  const auto add_one = [](const float* from, float* to) { Launch(AddOne, {1, 32}, int64_t{1}, from, to); };
+  Recorded recorded;
+  int between = 0;
+  for (int run = 0; run < 5; ++run) {
+    recorded.Run([&] {
+      for (int part = 0; part < 4; ++part) {
+        Recorded::NextGraph();
+        add_one(parts.get() + part, parts.get() + part);
+        BeginCommunication();
+        CopyBytes(parts.get() + part, sums.get() + part % 2, 4);
+        const int64_t number = EndCommunication();
+        if (part == 1) add_one(parts.get(), parts.get());
+        if (part == 2) {
+          Recorded::Between([&] {
+            ++between;
+            add_one(sums.get(), sums.get());
+          });
+        }
+        AwaitCommunication(number);
+      }
+      Recorded::NextGraph();
+    });
+    const float runs = static_cast<float>(run + 1);
+    EXPECT_EQ(parts.Values(), (std::vector<float>{2 * runs, 10 + runs, 20 + runs, 30 + runs}));
+    EXPECT_EQ(sums.Values(), (std::vector<float>{21 + runs, 30 + runs}));
+    EXPECT_EQ(between, run + 1);
+  }
+}
+
 TEST(RecordedDeathTest, RefusesToLookAtValues) {
   EXPECT_EXIT(
       {

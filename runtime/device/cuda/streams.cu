@@ -80,6 +80,8 @@ int64_t EndCommunication() {
   return number;
 }
 
+void LeaveCommunication() { State().current = State().compute; }
+
 void AwaitCommunication(int64_t number) {
   RankState& state = State();
   Await(state.communicated[static_cast<size_t>(number)], state.compute);
