@@ -27,8 +27,8 @@ bool IsSource(absl::string_view path) { return absl::EndsWith(path, ".cc") || ab
 // have the other folders.
 const std::map<absl::string_view, const Target*>& FoldersOfTargets() {
   static const auto* const folders = new std::map<absl::string_view, const Target*>{
-      {"cpu", &CpuTarget()},  {"cublas", &CudaTarget()}, {"cuda", &CudaTarget()},  {"cudnn", &CudaTarget()},
-      {"host", &CpuTarget()}, {"nccl", &CudaTarget()},   {"onednn", &CpuTarget()},
+      {"cpu", &CpuTarget()},  {"cublas", &CudaTarget()}, {"cuda", &CudaTarget()}, {"cudnn", &CudaTarget()},
+      {"gloo", &CpuTarget()}, {"host", &CpuTarget()},    {"nccl", &CudaTarget()}, {"onednn", &CpuTarget()},
   };
   return *folders;
 }
@@ -80,7 +80,7 @@ std::vector<GeneratedFile> FilesOf(const Target& target, MakefileOf makefile, st
                                      .read_compressed_files = Include(runtime, "zlib.h"),
                                      .read_tokenizers = Include(runtime, "pcre2.h"),
                                      .read_images = Include(runtime, "png.h")})});
-  files.push_back({.path = "run.sh", .text = RunScript(ranks, launch), .executable = true});
+  files.push_back({.path = "run.sh", .text = RunScript(ranks, target.meeting_comm, launch), .executable = true});
   for (NeededFile& file : runtime) files.push_back({.path = std::move(file.path), .text = std::move(file.text)});
   return files;
 }

@@ -31,7 +31,7 @@ def log_of(name):
 
 def _make(name, variables):
     words = ["make", "-k", f"MAIN={source_of(name)}", f"PROGRAM=bin/{name}", *variables]
-    words.append("COMM=gloo" if name.endswith(_NCCL) else "COMM=local")
+    words.append("COMM=nccl" if name.endswith(_NCCL) else "COMM=local")
     if name.endswith(_OWN):
         words += ["CUDNN_FRONTEND_HOME=/nowhere", "BUILD=build_own"]  # A folder keeps one object of a source.
     elif os.path.isdir("cudnn_frontend"):

@@ -15,6 +15,7 @@ const Target& CpuTarget() {
   static constexpr Target kTarget = {
       .name = "the CPU",
       .source_file = "program.cc",
+      .meeting_comm = "gloo",
       .largest_attention_head = kLargestAttentionHead,
       .fuse = {.attention_workspace = ir::AttentionWorkspace::kBlocks, .blocks_images = true},
       .emit_loop = EmitLoop};

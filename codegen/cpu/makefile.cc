@@ -1,5 +1,7 @@
 #include "codegen/cpu/makefile.h"
 
+#include "codegen/cpu/cpu.h"
+
 namespace cleave::codegen {
 namespace {
 
@@ -19,8 +21,23 @@ constexpr char kHot[] =
     "runtime/comm/gloo runtime/comm/local runtime/einsum/cpu runtime/kernels/cpu runtime/image runtime/measure/cpu "
     "runtime/random";
 
+constexpr char kLibraries[] =
+    R"make(ifeq ($(COMM),gloo)
+ifeq ($(call has,gloo/config.h),)
+$(error Gloo is not there: install it (Debian: libgloo-dev))
+endif
+endif
+)make";
+
 }  // namespace
 
-std::string CpuMakefile(const ProgramSources& sources) { return Makefile({.opening = kOpening, .hot = kHot}, sources); }
+std::string CpuMakefile(const ProgramSources& sources) {
+  return Makefile({.opening = kOpening,
+                   .hot = kHot,
+                   .libraries = kLibraries,
+                   .meeting_comm = std::string(CpuTarget().meeting_comm),
+                   .meeting_libraries = "COMM_LIBS = -lgloo\n"},
+                  sources);
+}
 
 }  // namespace cleave::codegen

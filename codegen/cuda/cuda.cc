@@ -20,6 +20,7 @@ constexpr int64_t kLargestAttentionHead = 256;  // kLargestHead of runtime/kerne
 const Target& CudaTarget() {
   static constexpr Target kTarget = {.name = "GPUs",
                                      .source_file = "program.cu",
+                                     .meeting_comm = "nccl",
                                      .headers = kHeaders,
                                      .is_device = true,
                                      .library_workspace = kLibraryWorkspace,

@@ -1,17 +1,18 @@
 #include "codegen/cuda/makefile.h"
 
 #include "absl/strings/str_cat.h"
+#include "codegen/cuda/cuda.h"
 
 namespace cleave::codegen {
 namespace {
 
 constexpr char kOpening[] =
-    R"make(# `make` builds ./program, whose ranks mpirun starts, each with a GPU of its own. `make COMM=gloo` builds
-# ./program_gloo, whose ranks are started one by one (./run.sh --launch rank-table or dynamic).
+    R"make(# `make` builds ./program, whose ranks mpirun starts, each with a GPU of its own. `make COMM=nccl` builds
+# ./program_nccl, whose ranks are started one by one (./run.sh --launch rank-table or dynamic).
 # `make COMM=local` builds ./program_local, whose ranks are threads of one process that share one GPU. All can lie here
 # side by side, with ./starter for run.sh.
 #
-# Needs the CUDA toolkit and a C++17 compiler, and for more than one process NCCL, and MPI or Gloo. cuDNN is used where
+# Needs the CUDA toolkit and a C++17 compiler, and for more than one process NCCL; mpirun also needs MPI. cuDNN is used where
 # it is there, for attention with cudnn-frontend (pip install nvidia-cudnn-cu13 nvidia-cudnn-frontend).
 #
 #   make ARCHS="80 90"      for these architectures; else for the GPUs of this machine, without one for 80, 90 and 100
@@ -24,7 +25,7 @@ LDLIBS = $(COMM_LIBS) $(CUDA_LIBS) -lpthread
 MAIN = program.cu
 )make";
 
-constexpr char kHot[] = "runtime/comm/gloo runtime/comm/local runtime/image runtime/random";
+constexpr char kHot[] = "runtime/comm/local runtime/image runtime/random";
 
 // With the tests' stand-in for the toolkit, a C++ compiler builds the same sources for the CPU.
 constexpr char kStandIn[] =
@@ -122,7 +123,10 @@ endif
 }  // namespace
 
 std::string CudaMakefile(const ProgramSources& sources) {
-  return Makefile({.opening = kOpening, .hot = kHot, .libraries = absl::StrCat(kStandIn, kToolkit, kLibraries)},
+  return Makefile({.opening = kOpening,
+                   .hot = kHot,
+                   .libraries = absl::StrCat(kStandIn, kToolkit, kLibraries),
+                   .meeting_comm = std::string(CudaTarget().meeting_comm)},
                   sources);
 }
 

@@ -350,14 +350,18 @@ class ProgramWriter {
   // The body of a function of a pipeline on devices says first what it sends and takes.
   cpp::Code WithMessages(const PhaseFunction& function, cpp::Code body) {
     if (!program().pipeline.has_value() || !target().is_device) return body;
-    std::vector<int> messages;
+    std::vector<MessageStep> messages;
+    bool is_behind = false;
     for (const OrderedStage& ordered : order_) {
       if (!function.Has(ordered)) continue;
       const auto* single = std::get_if<ir::SingleStep>(&ordered.stage->action);
-      if (single == nullptr || emission_.fusion.DoesNothing(emission_.step(single->step))) continue;
-      const auto& action = emission_.step(single->step).action;
-      if (std::holds_alternative<ir::Send>(action) || std::holds_alternative<ir::Receive>(action)) {
-        messages.push_back(single->step);
+      const auto* action = single == nullptr ? nullptr : &emission_.step(single->step).action;
+      const bool is_message = action != nullptr && (std::holds_alternative<ir::Send>(*action) ||
+                                                    std::holds_alternative<ir::Receive>(*action));
+      if (is_message) {
+        messages.push_back({.step = single->step, .is_behind = std::exchange(is_behind, false)});
+      } else {
+        is_behind |= action == nullptr || !emission_.fusion.DoesNothing(emission_.step(single->step));
       }
     }
     cpp::Code whole(kMemberIndent + 2);

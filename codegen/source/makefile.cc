@@ -44,18 +44,18 @@ PROGRAMS = $(PROGRAM) starter
 ifeq ($(COMM),mpi)
 LINK = $(MPICXX)
 PROGRAM = program
-UNUSED = runtime/comm/gloo runtime/comm/local% runtime/placement runtime/rendezvous runtime/scheduler runtime/starter
-else ifeq ($(COMM),gloo)
-PROGRAM = program_gloo
+UNUSED = runtime/comm/gloo runtime/comm/local% runtime/comm/meeting% runtime/placement runtime/rendezvous \
+	runtime/scheduler runtime/starter
+else ifeq ($(COMM),@MEET@)
+PROGRAM = program_@MEET@
 PROGRAMS += scheduler
 UNUSED = runtime/comm/local% runtime/comm/mpi runtime/scheduler runtime/starter
-COMM_LIBS = -lgloo
-else ifeq ($(COMM),local)
+@MEET_LIBS@else ifeq ($(COMM),local)
 PROGRAM = program_local
-UNUSED = runtime/comm/gloo runtime/comm/mpi runtime/comm/nccl runtime/placement runtime/rendezvous runtime/scheduler \
-	runtime/starter
+UNUSED = runtime/comm/gloo runtime/comm/meeting% runtime/comm/mpi runtime/comm/nccl runtime/placement \
+	runtime/rendezvous runtime/scheduler runtime/starter
 else
-$(error COMM is `$(COMM)`, and must be mpi, gloo or local)
+$(error COMM is `$(COMM)`, and must be mpi, @MEET@ or local)
 endif
 
 BUILD = build
@@ -73,12 +73,7 @@ ifeq ($(shell command -v $(firstword $(LINK)) 2>/dev/null),)
 $(error the compiler `$(firstword $(LINK))` is not there: install MPI for C++ (Debian: libopenmpi-dev openmpi-bin), \
 	or do without: `make COMM=local` for ranks that are threads)
 endif
-@LIBRARIES@@ZLIB@@PCRE2@@IMAGES@ifeq ($(COMM),gloo)
-ifeq ($(call has,gloo/config.h),)
-$(error Gloo is not there: install it (Debian: libgloo-dev))
-endif
-endif
-endif
+@LIBRARIES@@ZLIB@@PCRE2@@IMAGES@endif
 
 # As many compilers at once as there are cores, unless told otherwise.
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
@@ -166,7 +161,7 @@ $(BUILD)/%.o:
 	@for other in $(BUILD)/$(unit).*.o; do [ $$other = $@ ] || rm -f $$other; done
 
 clean:
-	rm -rf build program program_gloo program_local starter scheduler
+	rm -rf build program program_@MEET@ program_local starter scheduler
 
 .PHONY: all clean $(filter-out $(foreach program,$(PROGRAMS),$(call is_made,$(program))),$(PROGRAMS))
 )make";
@@ -204,6 +199,8 @@ std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sourc
                                          {"@FOLDERS@", list},
                                          {"@HOT@", target.hot},
                                          {"@LIBRARIES@", target.libraries},
+                                         {"@MEET@", target.meeting_comm},
+                                         {"@MEET_LIBS@", target.meeting_libraries},
                                          {"@ZLIB@", sources.read_compressed_files ? kZlib : ""},
                                          {"@PCRE2@", sources.read_tokenizers ? kPcre2 : ""},
                                          {"@IMAGES@", sources.read_images ? kImages : ""}});

@@ -18,6 +18,9 @@ struct MakefileOfTarget {
   std::string opening;         // What `make` builds and needs; COMM, CXXFLAGS, LDLIBS, MAIN.
   std::string hot;             // Folders that are compiled for speed.
   std::string libraries = "";  // Finds libraries and tools, and says what to install where one is missing.
+  // What connects ranks that are started one by one, as a value of COMM, and the line that names its library.
+  std::string meeting_comm = {};
+  std::string meeting_libraries = "";
 };
 
 // What lies beside the program.

@@ -34,9 +34,9 @@ int MemberOf(const Emission& emission, int stage) { return ir::TimetableOf(emiss
 
 }  // namespace
 
-void EmitBeginPass(Emission& emission, const std::vector<int>& steps, cpp::Code& code) {
+void EmitBeginPass(Emission& emission, const std::vector<MessageStep>& steps, cpp::Code& code) {
   std::vector<cpp::Expr> messages;
-  for (const int step : steps) {
+  for (const auto& [step, is_behind] : steps) {
     if (const auto* send = std::get_if<ir::Send>(&emission.step(step).action)) {
       const int from = *emission.value(send->input).stage;
       messages.push_back(cpp::Call("Sends", {MemberOf(emission, send->to), BoxOf(emission, step, send->to),
@@ -46,7 +46,10 @@ void EmitBeginPass(Emission& emission, const std::vector<int>& steps, cpp::Code&
     const auto& receive = std::get<ir::Receive>(emission.step(step).action);
     const int own = *emission.value(receive.output).stage;
     messages.push_back(
-        cpp::Call("Takes", {MemberOf(emission, receive.from), cpp::Name(emission.GroupBetween(receive.from, own))}));
+        cpp::Call(is_behind   ? "TakesBehind"
+                  : is_behind ? "TakesBehind"
+                              : "Takes",
+                  {MemberOf(emission, receive.from), cpp::Name(emission.GroupBetween(receive.from, own))}));
   }
   const cpp::Expr begin = cpp::Call("comm.BeginPass", {cpp::Braces(std::move(messages))});
   code.OnLine(cpp::If{cpp::Prefix("!", begin)}).Do(cpp::Name("return"));

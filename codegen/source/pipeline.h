@@ -9,9 +9,16 @@
 
 namespace cleave::codegen {
 
-// Begins a pass, or another function of a program for devices, with the messages of these steps, in their order: it
-// returns where it is only rehearsed (runtime/comm/comm.h). REQUIRES: each step is a Send or a Receive.
-void EmitBeginPass(Emission& emission, const std::vector<int>& steps, cpp::Code& code);
+// A step that is a Send or a Receive; whether other work of its function stands between it and the one before it, or
+// the beginning.
+struct MessageStep {
+  int step = 0;
+  bool is_behind = false;
+};
+
+// Begins a pass, or another function of a program for devices, with its messages in their order: it returns where it is
+// only rehearsed (runtime/comm/comm.h).
+void EmitBeginPass(Emission& emission, const std::vector<MessageStep>& steps, cpp::Code& code);
 
 // Write step `step`, with its comment.
 void EmitSend(Emission& emission, int step, const ir::Send& send, cpp::Code& code);

@@ -51,7 +51,7 @@ case $0 in */*) cd "${0%/*}" || exit 5 ;; esac
 if [ -z "$launch" ]; then
   if command -v mpirun >/dev/null 2>&1; then
     launch=mpirun
-  elif [ -x program_gloo ] || make -n COMM=gloo >/dev/null 2>&1; then
+  elif [ -x program_@MEET@ ] || make -n COMM=@MEET@ >/dev/null 2>&1; then
     launch=dynamic
   else
     launch=local
@@ -127,13 +127,13 @@ case $launch in
     set -- mpirun -n "$ranks" --bind-to none --oversubscribe "$@"
     ;;
   this-rank)
-    are_built program_gloo starter || fail 5 "program_gloo is not built from the sources in this folder: make COMM=gloo"
-    set -- ./program_gloo "$@"
+    are_built program_@MEET@ starter || fail 5 "program_@MEET@ is not built from the sources in this folder: make COMM=@MEET@"
+    set -- ./program_@MEET@ "$@"
     ;;
   rank-table | dynamic)
-    build gloo program_gloo starter scheduler
+    build @MEET@ program_@MEET@ starter scheduler
     [ "$launch" != rank-table ] || here=$(./scheduler ranks "$table") || exit $?
-    set -- ./program_gloo "$@"
+    set -- ./program_@MEET@ "$@"
     ;;
   local)
     build local program_local starter
@@ -153,9 +153,10 @@ std::string Quoted(const std::string& text) {
 
 }  // namespace
 
-std::string RunScript(int ranks, const LaunchDefault& launch) {
+std::string RunScript(int ranks, absl::string_view meeting_comm, const LaunchDefault& launch) {
   return absl::StrReplaceAll(kRunScript, {{"@RANKS@", ranks == 1 ? "one rank" : absl::StrCat(ranks, " ranks")},
                                           {"@COUNT@", absl::StrCat(ranks)},
+                                          {"@MEET@", std::string(meeting_comm)},
                                           {"@LAUNCH@", launch.way},
                                           {"@TABLE@", Quoted(launch.rank_table)}});
 }

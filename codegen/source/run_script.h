@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
+
 namespace cleave::codegen {
 
 // How run.sh starts the ranks when it is not told otherwise.
@@ -12,8 +14,9 @@ struct LaunchDefault {
   std::string rank_table;  // With rank-table: the path of the table.
 };
 
-// Starts the program on `ranks` ranks of this machine, or those of a rank table that are on this host.
-std::string RunScript(int ranks, const LaunchDefault& launch);
+// Starts the program on `ranks` ranks of this machine, or those of a rank table that are on this host. `meeting_comm`:
+// Target::meeting_comm.
+std::string RunScript(int ranks, absl::string_view meeting_comm, const LaunchDefault& launch);
 
 }  // namespace cleave::codegen
 

@@ -19,6 +19,9 @@ struct Target {
   absl::string_view name;         // For messages: "the CPU".
   absl::string_view source_file;  // "program.cc"
 
+  // What connects ranks that are started one by one, as a value of COMM in the Makefile.
+  absl::string_view meeting_comm;
+
   // What a program includes besides runtime/runtime.h.
   absl::Span<const absl::string_view> headers = {};
 

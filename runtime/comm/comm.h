@@ -137,10 +137,12 @@ struct MessageEvent {
   bool is_sent = false;
   int group = 0;  // Group::id.
   int member = 0;
-  int box = 0;  // Of a Send.
+  int box = 0;             // Of a Send.
+  bool is_behind = false;  // Of a Receive: behind other work of the pass.
 };
 inline MessageEvent Sends(int member, int box, const Group& group) { return {true, group.id, member, box}; }
 inline MessageEvent Takes(int member, const Group& group) { return {false, group.id, member}; }
+inline MessageEvent TakesBehind(int member, const Group& group) { return {false, group.id, member, 0, true}; }
 
 struct MessagePlan;  // runtime/comm/message_plan.h
 
@@ -251,7 +253,8 @@ class Comm {
 
   // A library whose sends last until they are taken, such as NCCL, exchanges messages in an order that ranks agree on
   // before (runtime/comm/message_plan.h). So a phase with messages consists of passes, functions that begin by saying
-  // what they send and take, in this order:
+  // what they send and take, in this order (TakesBehind: what they take when they have done other work since they last
+  // began, took or sent):
   //
   //   if (!comm.BeginPass({Takes(0, group), Sends(1, 0, group)})) return;
   //

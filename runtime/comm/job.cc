@@ -206,7 +206,7 @@ bool Comm::BeginPass(const std::vector<MessageEvent>& messages) {
     const std::vector<int>& axes = impl_->groups[static_cast<size_t>(message.group)].axes;
     impl_->rehearsed->push_back({message.is_sent ? PhaseEvent::Kind::kSend : PhaseEvent::Kind::kTake, message.group,
                                  static_cast<int>(RankAt(impl_->mesh, impl_->rank, axes, message.member)),
-                                 message.box});
+                                 message.is_sent ? message.box : message.is_behind});
   }
   return false;
 }

@@ -70,6 +70,12 @@ class PhaseRehearsal {
     return false;
   }
 
+  // Whether the event is a take with no work before it.
+  bool Continues(int rank, size_t event) const {
+    const std::vector<PhaseEvent>& events = EventsOf(rank);
+    return event < events.size() && events[event].kind == Kind::kTake && events[event].box == 0;
+  }
+
   void Exchange(int rank, size_t event, int64_t slot) {
     slot_[static_cast<size_t>(rank)] = slot;
     if (rank == own_) own_exchanges_.emplace_back(event, slot);
@@ -79,8 +85,7 @@ class PhaseRehearsal {
     const size_t event = At(rank);
     ++next_[static_cast<size_t>(rank)];
     // What it takes first comes with the exchange of its beginning.
-    const bool takes = event + 1 < EventsOf(rank).size() && EventsOf(rank)[event + 1].kind == Kind::kTake;
-    if (!takes) Exchange(rank, event, slot_[static_cast<size_t>(rank)] + 1);
+    if (!Continues(rank, event + 1)) Exchange(rank, event, slot_[static_cast<size_t>(rank)] + 1);
     return true;
   }
 
@@ -104,14 +109,14 @@ class PhaseRehearsal {
     std::map<std::tuple<int, int, int>, size_t> counts;
     std::vector<SentMessage*> taken;
     size_t end = At(rank);
-    for (; end < events.size() && events[end].kind == Kind::kTake; ++end) {
+    for (; end == At(rank) || Continues(rank, end); ++end) {
       const std::tuple<int, int, int> way = {events[end].group, events[end].peer, rank};
       const std::deque<SentMessage*>& sent = under_way_[way];
       size_t& number = counts[way];
       if (number == sent.size()) break;
       taken.push_back(sent[number++]);
     }
-    const bool is_all = end == events.size() || events[end].kind != Kind::kTake;
+    const bool is_all = end > At(rank) && !Continues(rank, end);
     if (taken.empty() || (!is_all && !takes_some)) return false;
     int64_t slot = slot_[static_cast<size_t>(rank)];
     for (const SentMessage* const message : taken) slot = std::max(slot, message->sent_after);

@@ -36,7 +36,7 @@ struct PhaseEvent {
   Kind kind = Kind::kPass;
   int group = 0;  // Group::id.
   int peer = 0;   // Rank of the world.
-  int box = 0;    // Of a send.
+  int box = 0;    // Of a send. Of a take: 1 where the rank does other work before it, else 0.
 };
 
 struct MessagePlan {
@@ -46,7 +46,8 @@ struct MessagePlan {
   };
 
   std::vector<PhaseEvent> events;  // Of the rank.
-  // By event. That of a pass or a send comes before it; that of takes in a row is at the last one that it takes.
+  // By event. That of a pass or a send comes before it; that of takes in a row, with no work between, is at the last
+  // one that it takes.
   std::vector<Exchange> exchanges;
   Exchange last;  // At the end of the phase.
 };

@@ -72,6 +72,8 @@ std::vector<Exchanged> ExchangesOf(const MessagePlan& plan, int rank,
   };
   for (size_t i = 0; i < plan.events.size(); ++i) {
     const PhaseEvent& event = plan.events[i];
+    // What it has not taken yet is not there when it does other work.
+    if (event.kind == Kind::kTake && event.box == 1) EXPECT_TRUE(next.taken.empty());
     if (event.kind == Kind::kTake) next.taken.emplace_back(event.peer, senders.at({rank, static_cast<int>(i)}));
     if (plan.exchanges[i].exists) exchange(plan.exchanges[i]);
     if (event.kind != Kind::kSend) continue;
@@ -134,7 +136,7 @@ std::vector<std::vector<PhaseEvent>> AnyPhase(std::mt19937& random) {
   const auto take = [&](int group, int from, int to) {
     std::deque<int>& way = under_way[{group, from, to}];
     if (way.empty()) return;
-    events[static_cast<size_t>(to)].push_back({Kind::kTake, group, from});
+    events[static_cast<size_t>(to)].push_back({Kind::kTake, group, from, below(2)});
     is_full[{from, group, to, way.front()}] = false;
     way.pop_front();
   };

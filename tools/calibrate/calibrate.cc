@@ -261,7 +261,8 @@ bool IsEndedBySignal(int exit_code) {
 std::optional<ExitCode> BuildProgram(const CalibrateOptions& options, const std::string& folder) {
   std::cout << "compiles the program that measures" << std::endl;
   const int exit_code =
-      RunJob({.folder = folder, .command = BuildCommand(LaunchOf(options).way), .log = kBuildLog}, {{"LC_ALL", "C"}});
+      RunJob({.folder = folder, .command = BuildCommand(options.target, LaunchOf(options).way), .log = kBuildLog},
+             {{"LC_ALL", "C"}});
   if (IsEndedBySignal(exit_code)) return static_cast<ExitCode>(exit_code);
   const absl::StatusOr<LaunchResult> built = OutcomeOfBuild(folder, exit_code);
   if (!built.ok()) return Fail(ExitCode::kEnvironment, Error(Code::kE0603, std::string(built.status().message())));

@@ -213,8 +213,9 @@ ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options,
   const std::string launch = LaunchWay(options.launch, options.run_arguments);
   const absl::Status possible = CanBuildAndRun(options.target, launch);
   if (!possible.ok()) return MissingHere(possible, options, report);
-  const absl::StatusOr<LaunchResult> result =
-      options.build_only ? Build(folder, launch) : BuildAndRun(folder, launch, options.run_arguments);
+  const absl::StatusOr<LaunchResult> result = options.build_only
+                                                  ? Build(options.target, folder, launch)
+                                                  : BuildAndRun(options.target, folder, launch, options.run_arguments);
   if (!result.ok()) return MissingHere(result.status(), options, report);
   if (result->exit_code == 0) return ExitCode::kDone;
   if (result->failed_step == "make") return BuildFailed(folder, *result, options, module, report);

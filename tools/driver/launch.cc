@@ -62,9 +62,10 @@ absl::StatusOr<int> Run(const std::string& folder, std::vector<std::string> comm
 }
 
 // How `launch` connects the ranks, as a value of COMM in the Makefile.
-std::string CommOf(const std::string& launch) {
+std::string CommOf(const std::string& target, const std::string& launch) {
   if (launch.empty() || launch == "mpirun") return "mpi";
-  return launch == "local" ? "local" : "gloo";
+  if (launch == "local") return "local";
+  return target == "cuda" ? "nccl" : "gloo";
 }
 
 // A Makefile that does not find a library ends with "Makefile:83: *** NCCL is not there: install it.  Stop.". Empty
@@ -103,7 +104,7 @@ absl::StatusOr<int> CountGpus() {
 
 absl::Status CanBuildAndRun(const std::string& target, const std::string& launch) {
   std::vector<std::pair<std::string, std::string>> tools = {{"make", "make"}};
-  if (CommOf(launch) == "mpi") {
+  if (CommOf(target, launch) == "mpi") {
     tools.insert(tools.end(), {{"mpicxx", "libopenmpi-dev"}, {"mpirun", "openmpi-bin"}});
   } else {
     tools.push_back({"g++", "g++"});
@@ -118,13 +119,13 @@ absl::Status CanBuildAndRun(const std::string& target, const std::string& launch
   return CountGpus().status();
 }
 
-std::string ProgramOf(const std::string& launch) {
-  const std::string comm = CommOf(launch);
+std::string ProgramOf(const std::string& target, const std::string& launch) {
+  const std::string comm = CommOf(target, launch);
   return comm == "mpi" ? "program" : absl::StrCat("program_", comm);
 }
 
-std::vector<std::string> BuildCommand(const std::string& launch) {
-  return {"make", absl::StrCat("COMM=", CommOf(launch))};
+std::vector<std::string> BuildCommand(const std::string& target, const std::string& launch) {
+  return {"make", absl::StrCat("COMM=", CommOf(target, launch))};
 }
 
 absl::StatusOr<LaunchResult> OutcomeOfBuild(const std::string& folder, int exit_code) {
@@ -134,14 +135,15 @@ absl::StatusOr<LaunchResult> OutcomeOfBuild(const std::string& folder, int exit_
   return LaunchResult{.exit_code = exit_code, .failed_step = "make", .build_log = std::move(said)};
 }
 
-absl::StatusOr<LaunchResult> Build(const std::string& folder, const std::string& launch) {
-  CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, BuildCommand(launch), absl::StrCat(folder, "/", kBuildLog)));
+absl::StatusOr<LaunchResult> Build(const std::string& target, const std::string& folder, const std::string& launch) {
+  const std::string log = absl::StrCat(folder, "/", kBuildLog);
+  CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, BuildCommand(target, launch), log));
   return OutcomeOfBuild(folder, built);
 }
 
-absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch,
-                                         const std::vector<std::string>& arguments) {
-  CLEAVE_ASSIGN_OR_RETURN(LaunchResult built, Build(folder, launch));
+absl::StatusOr<LaunchResult> BuildAndRun(const std::string& target, const std::string& folder,
+                                         const std::string& launch, const std::vector<std::string>& arguments) {
+  CLEAVE_ASSIGN_OR_RETURN(LaunchResult built, Build(target, folder, launch));
   if (built.exit_code != 0) return built;
   std::vector<std::string> command = {"./run.sh"};
   command.insert(command.end(), arguments.begin(), arguments.end());

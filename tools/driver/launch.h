@@ -30,21 +30,21 @@ absl::StatusOr<int> CountGpus();
 absl::Status CanBuildAndRun(const std::string& target, const std::string& launch);
 
 // The program that `make` makes for `launch`, which run.sh starts: "program", "program_gloo".
-std::string ProgramOf(const std::string& launch);
+std::string ProgramOf(const std::string& target, const std::string& launch);
 
 // The command that builds a program for `launch` in its folder. What it prints, in the C locale, belongs into the file
 // kBuildLog there. OutcomeOfBuild says what has become of it; errors as below.
 inline constexpr char kBuildLog[] = "make.log";
-std::vector<std::string> BuildCommand(const std::string& launch);
+std::vector<std::string> BuildCommand(const std::string& target, const std::string& launch);
 absl::StatusOr<LaunchResult> OutcomeOfBuild(const std::string& folder, int exit_code);
 
 // Runs it. Errors as below.
-absl::StatusOr<LaunchResult> Build(const std::string& folder, const std::string& launch);
+absl::StatusOr<LaunchResult> Build(const std::string& target, const std::string& folder, const std::string& launch);
 
 // Runs `make` for `launch` and then `./run.sh` with `arguments` in `folder`. What the program prints goes to our own
 // standard output and error. An Unavailable error says which library the Makefile does not find.
-absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch,
-                                         const std::vector<std::string>& arguments);
+absl::StatusOr<LaunchResult> BuildAndRun(const std::string& target, const std::string& folder,
+                                         const std::string& launch, const std::vector<std::string>& arguments);
 
 }  // namespace cleave::tools
 

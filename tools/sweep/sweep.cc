@@ -246,7 +246,7 @@ std::optional<ExitCode> Sweep::Compile() {
 std::optional<ExitCode> Sweep::CheckFlags() const {
   for (const SweepRun& run : runs_) {
     Job job{.folder = FolderOf(run.program).string(),
-            .command = {absl::StrCat("./", ProgramOf(Launch()))},
+            .command = {absl::StrCat("./", ProgramOf(options_.target, Launch()))},
             .log = absl::StrCat(".sweep_check.", getpid())};
     const std::vector<std::string> flags = FlagsOf(run);
     job.command.insert(job.command.end(), flags.begin(), flags.end());
@@ -286,7 +286,7 @@ std::optional<ExitCode> Sweep::Prepare() {
     std::error_code error;
     fs::create_directories(folder, error);
     for (const std::string& name :
-         {std::string("run.sh"), ProgramOf(Launch()), std::string("starter"), std::string("scheduler"),
+         {std::string("run.sh"), ProgramOf(options_.target, Launch()), std::string("starter"), std::string("scheduler"),
           std::string("plan.json"), std::string("redistributions.txt")}) {
       if (!fs::exists(FolderOf(run.program) / name, error)) continue;
       const fs::path link = folder / name, target = fs::path("..") / "programs" / run.program / name;

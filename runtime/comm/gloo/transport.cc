@@ -1,5 +1,14 @@
-#include "runtime/comm/gloo/transport.h"
-
+// A Transport by Gloo's collectives.
+//
+// Each group has its own connections, between its members only. The messages of a call carry the call's number within
+// its group, so that they are not taken for those of another call.
+//
+//   all_reduce, broadcast, barrier     Gloo's of that name: ring, binomial tree, dissemination
+//   all_gather, all_to_all             gloo::allgatherv (ring), gloo::alltoallv (each to each)
+//   reduce_scatter                     gloo::alltoallv of the pieces, then the sum in the order of members. Gloo's own
+//                                      class for it has to be built anew for every pointer, overwrites its input, and
+//                                      takes memory twice the size of that input
+//   send_receive                       messages by Gloo's unbound buffers
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
 #include <gloo/alltoallv.h>
@@ -17,6 +26,7 @@
 
 #include "runtime/comm/gloo/connections.h"
 #include "runtime/comm/gloo/reductions.h"
+#include "runtime/comm/meeting/connect.h"  // IWYU pragma: associated
 #include "runtime/comm/packing.h"
 #include "runtime/device/workspace.h"
 
@@ -284,8 +294,8 @@ class GlooTransport : public Transport {
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> MakeGlooTransport(std::unique_ptr<Membership> membership, double timeout,
-                                                     Watch& watch, std::function<void(const Error&)> end) {
+Result<std::unique_ptr<Transport>> ConnectMembers(std::unique_ptr<Membership> membership, double timeout, Watch& watch,
+                                                  std::function<void(const Error&)> end) {
   std::unique_ptr<Transport> transport;
   // Sending to a rank that is gone must be an error, which Gloo sees, and not a signal that ends this rank too.
   std::signal(SIGPIPE, SIG_IGN);

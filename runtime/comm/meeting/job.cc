@@ -1,5 +1,5 @@
 // Joining a job whose ranks were started one by one: by a rank table, a scheduler, torchrun's or Slurm's variables.
-#include "runtime/comm/job.h"
+#include "runtime/comm/job.h"  // IWYU pragma: associated
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "runtime/comm/comm.h"
-#include "runtime/comm/gloo/transport.h"
+#include "runtime/comm/meeting/connect.h"
 #include "runtime/comm/run_ranks.h"
 #include "runtime/error/progress_line.h"
 #include "runtime/placement/placement.h"
@@ -85,8 +85,8 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   job->rank = rank;
   job->local_ranks = membership.value()->local_ranks();
   Result<std::unique_ptr<Transport>> transport =
-      MakeGlooTransport(std::move(membership.value()), timeout.value(), watch,
-                        [&watch, rank](const Error& error) { EndWith(error, watch, rank); });
+      ConnectMembers(std::move(membership.value()), timeout.value(), watch,
+                     [&watch, rank](const Error& error) { EndWith(error, watch, rank); });
   if (!transport.ok())
     return Said({transport.error().code, Format("rank %d: %s", rank, transport.error().message.c_str())});
   job->transport = std::move(transport.value());
