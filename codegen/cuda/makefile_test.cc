@@ -160,7 +160,7 @@ TEST(CudaMakefile, SaysWhatIsNotThere) {
   EXPECT_TRUE(absl::StrContains(no_nccl, "NCCL is not there: install it") &&
               absl::StrContains(no_nccl, "`make COMM=local`"))
       << no_nccl;
-  EXPECT_TRUE(absl::StrContains(said("COMM=smoke"), "COMM is `smoke`, and must be mpi, gloo or local"));
+  EXPECT_TRUE(absl::StrContains(said("COMM=smoke"), "COMM is `smoke`, and must be mpi, nccl or local"));
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ TEST(RuntimeFiles, OfASmallProgramAreFew) {
       NeededFiles("#include \"runtime/runtime.h\"\nFill(0.0f, 512, x); Train(settings);\n", RuntimeFiles());
   std::set<std::string> paths;
   for (const NeededFile& file : needed) paths.insert(file.path);
-  for (const char* path : {"kernels/cpu/movement.cc", "train/train.cc", "comm/mpi/job.cc", "comm/gloo/job.cc",
+  for (const char* path : {"kernels/cpu/movement.cc", "train/train.cc", "comm/mpi/job.cc", "comm/meeting/job.cc",
                            "comm/local/job.cc", "starter/starter.cc", "placement/rank_table.cc"}) {
     EXPECT_EQ(paths.count(absl::StrCat("runtime/", path)), 1u) << path;
   }

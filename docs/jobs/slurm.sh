@@ -20,7 +20,7 @@ cd "$1" || exit 5
 shift
 export CLEAVE_GRACE=100
 # Ranks do not build, as they share the folder.
-make COMM=gloo || exit 5
+make COMM=gloo || exit 5 # On GPUs: COMM=nccl
 # Each rank is started again by its own run.sh, so srun leaves the others alone when one fails.
 srun --kill-on-bad-exit=0 ./run.sh --restarts 10 --auto-resume "$@"
 code=$?

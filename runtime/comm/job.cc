@@ -183,7 +183,7 @@ std::shared_ptr<const MessagePlan> Comm::Rehearse(const std::function<void()>& p
   if (!has_messages || !impl_->ExchangesMessages()) return nullptr;
   impl_->rehearsed.emplace();
   phase();
-  const std::vector<std::string> texts = GatherText(TextOf(*impl_->rehearsed));
+  const std::vector<std::string> texts = GatherText(EventsText(*impl_->rehearsed));
   impl_->rehearsed.reset();
   std::vector<std::vector<PhaseEvent>> events;
   for (const std::string& text : texts) events.push_back(EventsOf(text));

@@ -170,7 +170,7 @@ class PhaseRehearsal {
 
 }  // namespace
 
-std::string TextOf(const std::vector<PhaseEvent>& events) {
+std::string EventsText(const std::vector<PhaseEvent>& events) {
   std::string text;
   for (const PhaseEvent& event : events) {
     text += Format("%d %d %d %d ", static_cast<int>(event.kind), event.group, event.peer, event.box);

@@ -52,7 +52,7 @@ struct MessagePlan {
   Exchange last;  // At the end of the phase.
 };
 
-std::string TextOf(const std::vector<PhaseEvent>& events);
+std::string EventsText(const std::vector<PhaseEvent>& events);
 std::vector<PhaseEvent> EventsOf(const std::string& text);
 
 // The plan of rank `own`. `events`: by rank. An Error where a rank waits for ever.

@@ -192,8 +192,8 @@ TEST(MessagePlan, SendsAtTheNextPass) {
     if (exchange.exists) sends.push_back(exchange.sends);
   }
   EXPECT_EQ(sends, (std::vector<std::vector<int>>{{}, {1}, {3}, {}, {7}, {}}));
-  EXPECT_EQ(EventsOf(TextOf(first)).size(), first.size());
-  EXPECT_EQ(EventsOf(TextOf(first))[5].kind, Kind::kTake);
+  EXPECT_EQ(EventsOf(EventsText(first)).size(), first.size());
+  EXPECT_EQ(EventsOf(EventsText(first))[5].kind, Kind::kTake);
 }
 
 TEST(MessagePlan, RefusesWhatWaitsForEver) {

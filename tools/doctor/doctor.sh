@@ -80,10 +80,10 @@ else
   ways="mpirun, $ways"
 fi
 if compiles gloo/config.h -lgloo; then
-  there Gloo "--launch rank-table and dynamic, Slurm, torchrun's variables"
+  there Gloo "on CPUs: --launch rank-table and dynamic, Slurm, torchrun's variables"
   ways="rank-table, dynamic, $ways"
 else
-  lacks Gloo "--launch rank-table and dynamic, Slurm, torchrun's variables" libgloo-dev
+  lacks Gloo "on CPUs: --launch rank-table and dynamic, Slurm, torchrun's variables" libgloo-dev
 fi
 
 if [ "$target" = cuda ]; then

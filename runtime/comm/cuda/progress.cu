@@ -38,9 +38,7 @@ ProgressMarks::~ProgressMarks() {
 
 int32_t ProgressMarks::NumberOf(CollectiveKind kind) { return watch_.NumberOfCollective(CollectiveKindName(kind)); }
 
-void ProgressMarks::Begin(int32_t collective) {
-  Launch(WriteProgress, kOneThread, collective, events_, progress_);
-}
+void ProgressMarks::Begin(int32_t collective) { Launch(WriteProgress, kOneThread, collective, events_, progress_); }
 
 void ProgressMarks::End() { Launch(WriteProgress, kOneThread, -1, events_, progress_); }
 
