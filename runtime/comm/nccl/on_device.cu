@@ -33,6 +33,13 @@ ncclUniqueId UniqueIdOf(const std::string& text) {
   return id;
 }
 
+// NCCL registers the buffers of recorded collectives. Over a network, large and small ones that take turns on one
+// connection can then hang when they are replayed (NCCL's issue 2389). Which version is the first without this is not
+// known yet. Read by NCCL when it connects; what a user has set stays.
+void RegisterNoBuffersBetweenHosts(const Comm::Impl& job) {
+  if (job.local_ranks < job.groups[0].group.size) setenv("NCCL_GRAPH_REGISTER", "0", /*overwrite=*/0);
+}
+
 // From 2.30 on NCCL connects ranks that share a GPU, where this variable asks for it.
 bool MayShareDevice() {
   constexpr int kSharing = 23000;
@@ -84,6 +91,7 @@ std::optional<Error> OnDevice(Comm::Impl& job) {
   if (std::optional<Error> error = CompareVersions(job)) return error;
   const Result<ncclUniqueId> id = ShareUniqueId(job);
   if (!id.ok()) return id.error();
+  RegisterNoBuffersBetweenHosts(job);
   const int ranks = job.groups[0].group.size;
   const double seconds = ConnectSeconds();
   Communicator world;
