@@ -20,6 +20,7 @@
 #include "tools/own_file/own_file.h"
 #include "tools/page/data.h"
 #include "tools/page/escape.h"
+#include "tools/page/parts.h"
 #include "tools/text_template/text_template.h"
 
 namespace cleave::tools {
@@ -41,16 +42,6 @@ absl::string_view PartOfPage(absl::string_view name) {
     if (absl::EndsWith(part.path, name)) return part.text;
   }
   CLEAVE_UNREACHABLE();
-}
-
-// Text of which no line ends behind a hyphen: `--plan-only` is one word.
-std::string WithWholeOptions(absl::string_view text) { return absl::StrReplaceAll(text, {{"-", "-\xe2\x81\xa0"}}); }
-
-// A figure of the verdict: what it is, its value, and what there is to know of it.
-std::string Figure(absl::string_view what, const std::string& value, const std::string& more, absl::string_view state) {
-  return absl::StrCat("<div class=\"figure ", state, "\"><dt>", EscapedForHtml(what), "</dt><dd><strong>",
-                      EscapedForHtml(value), "</strong>", more.empty() ? "" : "<span>",
-                      EscapedForHtml(WithWholeOptions(more)), more.empty() ? "" : "</span>", "</dd></div>\n");
 }
 
 // "0.4%", "12%"
@@ -95,15 +86,20 @@ Verdict VerdictOf(const PageFacts& facts) {
                                          FormatSeconds(predicted.communication));
   const std::string sharing =
       facts.pipeline != nullptr ? absl::StrFormat("; stages idle %.0f%%", 100 * facts.pipeline->bubble) : "";
-  verdict.figures = absl::StrCat(
-      Figure("step, predicted", step, absl::StrCat(parts, sharing), ""),
-      Figure("memory of the fullest rank", FormatBytes(memory.peak),
-             absl::StrCat(of_limit, limit.has_value() ? absl::StrCat(", ", limit->source) : ""),
-             fits ? (limit.has_value() ? "good" : "") : "bad"),
-      Figure("sent by a rank in a step", sent, collectives, ""),
-      Figure("utilisation", Percent(utilisation), "the model's products against the peak of the chips", ""),
-      Figure("proof", facts.proof.substr(0, facts.proof.find("; ")),
-             facts.proof.find("; ") == std::string::npos ? "" : facts.proof.substr(facts.proof.find("; ") + 2), ""));
+  const size_t clause = facts.proof.find("; ");
+  verdict.figures =
+      PageFigures({{.what = "step, predicted", .value = step, .more = absl::StrCat(parts, sharing)},
+                   {.what = "memory of the fullest rank",
+                    .value = FormatBytes(memory.peak),
+                    .more = absl::StrCat(of_limit, limit.has_value() ? absl::StrCat(", ", limit->source) : ""),
+                    .state = fits ? (limit.has_value() ? "good" : "") : "bad"},
+                   {.what = "sent by a rank in a step", .value = sent, .more = collectives},
+                   {.what = "utilisation",
+                    .value = Percent(utilisation),
+                    .more = "the model's products against the peak of the chips"},
+                   {.what = "proof",
+                    .value = facts.proof.substr(0, clause),
+                    .more = clause == std::string::npos ? "" : facts.proof.substr(clause + 2)}});
   return verdict;
 }
 

@@ -11,15 +11,11 @@
 #include "base/units/units.h"
 #include "tools/page/escape.h"
 #include "tools/page/page.h"
+#include "tools/page/parts.h"
 #include "tools/plan_diff/folded.h"
 
 namespace cleave::tools {
 namespace {
-
-enum class Column { kText, kCode, kNumber };
-
-// The cells of a row, as HTML.
-using Row = std::vector<std::string>;
 
 // Text of which no line ends within a ratio: "x 0.943".
 std::string Text(absl::string_view text) {
@@ -37,48 +33,32 @@ std::string NamesCell(const std::vector<std::string>& names) {
 }
 
 // A section with a table; empty without rows.
-std::string Section(absl::string_view title, const std::vector<std::pair<std::string, Column>>& columns,
-                    const std::vector<Row>& rows) {
-  if (rows.empty()) return "";
-  const auto attributes = [&](size_t i) { return columns[i].second == Column::kNumber ? " class=\"numeric\"" : ""; };
-  std::string html =
-      absl::StrCat("<section><h2>", EscapedForHtml(title), "</h2>\n<table class=\"cards sides\"><thead><tr>");
-  for (size_t i = 0; i < columns.size(); ++i) {
-    absl::StrAppend(&html, "<th scope=\"col\"", attributes(i), ">", EscapedForHtml(columns[i].first), "</th>");
-  }
-  absl::StrAppend(&html, "</tr></thead>\n<tbody>\n");
-  for (const Row& row : rows) {
-    absl::StrAppend(&html, "<tr>");
-    for (size_t i = 0; i < row.size(); ++i) {
-      absl::StrAppend(&html, "<td", attributes(i), " data-label=\"", EscapedForHtml(columns[i].first), "\"><div",
-                      columns[i].second == Column::kCode ? " class=\"name\"" : "", ">", row[i], "</div></td>");
-    }
-    absl::StrAppend(&html, "</tr>\n");
-  }
-  return absl::StrCat(html, "</tbody></table></section>\n");
+std::string Section(absl::string_view title, const PageColumns& columns, const std::vector<PageRow>& rows) {
+  return rows.empty() ? "" : PageSection(title, PageTable(columns, rows, "sides"));
 }
 
 std::string TextsSection(absl::string_view title, absl::string_view what, const std::vector<TextChange>& changes) {
-  std::vector<Row> rows;
+  std::vector<PageRow> rows;
   for (const FoldedChange& change : Folded(changes)) {
     rows.push_back(
         {NamesCell(change.names), Text(change.before.value_or("none")), Text(change.after.value_or("none"))});
   }
-  return Section(title, {{std::string(what), Column::kCode}, {"Before", Column::kCode}, {"After", Column::kCode}},
+  return Section(title,
+                 {{std::string(what), PageColumn::kCode}, {"Before", PageColumn::kCode}, {"After", PageColumn::kCode}},
                  rows);
 }
 
 std::string FiguresSection(const PlanDiff& diff) {
-  std::vector<Row> rows;
+  std::vector<PageRow> rows;
   for (const FigureChange& change : diff.figures) {
     rows.push_back({Text(change.name), Text(FigureText(change.name, change.before)),
                     Text(FigureText(change.name, change.after)), Text(RatioText(change))});
   }
   return Section("Figures",
-                 {{"Figure", Column::kText},
-                  {"Before", Column::kNumber},
-                  {"After", Column::kNumber},
-                  {"After by before", Column::kNumber}},
+                 {{"Figure", PageColumn::kText},
+                  {"Before", PageColumn::kNumber},
+                  {"After", PageColumn::kNumber},
+                  {"After by before", PageColumn::kNumber}},
                  rows);
 }
 
@@ -86,16 +66,16 @@ std::string CollectivesSection(const PlanDiff& diff) {
   const auto side = [](int count, double bytes) {
     return absl::StrCat(count, " of ", FormatBytes(Bytes(static_cast<int64_t>(bytes))));
   };
-  std::vector<Row> rows;
+  std::vector<PageRow> rows;
   for (const CollectiveChange& change : diff.collectives) {
     rows.push_back({Text(change.kind), Text(change.phase), Text(side(change.count_before, change.bytes_before)),
                     Text(side(change.count_after, change.bytes_after))});
   }
   return Section("Collectives, with the bytes that a rank sends in all",
-                 {{"Collective", Column::kText},
-                  {"Phase", Column::kText},
-                  {"Before", Column::kNumber},
-                  {"After", Column::kNumber}},
+                 {{"Collective", PageColumn::kText},
+                  {"Phase", PageColumn::kText},
+                  {"Before", PageColumn::kNumber},
+                  {"After", PageColumn::kNumber}},
                  rows);
 }
 

@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/file/file.h"
 #include "base/status/status_macros.h"
+#include "tools/page/page.h"
 #include "tools/profile/profile.h"
+#include "tools/profile/profile_page.h"
 
 namespace cleave::tools {
 namespace {
@@ -17,6 +19,7 @@ struct ProfileOptions {
   std::string run;
   std::string plan;  // Empty: that beside the run.
   bool as_json = false;
+  std::string html;  // The file of a page; empty: none.
 };
 
 void AddOptions(CLI::App& app, ProfileOptions& options) {
@@ -25,6 +28,7 @@ void AddOptions(CLI::App& app, ProfileOptions& options) {
       app.add_option("PLAN", options.plan, "The plan.json of the program, or its folder (default: beside the run)"),
       "FILE.json");
   app.add_flag("--json", options.as_json, "Print every kernel as JSON");
+  SetValue(app.add_option("--html", options.html, "Write the comparison as a page for a browser, too"), "FILE.html");
 }
 
 // `path`, or the file of that name in the folder that it is.
@@ -52,6 +56,13 @@ absl::StatusOr<Comparison> CompareFiles(const ProfileOptions& options) {
   return Compare(std::move(run), std::move(plan));
 }
 
+// The text of the model's file, as it is now; empty where it is not there any more.
+std::string SourceOf(const PredictedStep& plan) {
+  const absl::StatusOr<std::string> text =
+      ReadFile(plan.file, {.what = "model", .most_bytes = kMostFileBytes, .pipes = Pipes::kRefused});
+  return text.value_or("");
+}
+
 }  // namespace
 
 void DescribeProfile(CLI::App& app) { AddOptions(app, *new ProfileOptions); }
@@ -65,6 +76,13 @@ ExitCode RunProfile(const std::string& name, const std::string& summary, const s
   if (!comparison.ok()) {
     std::cerr << "error: " << comparison.status().message() << "\n";
     return ExitCode::kModelWrong;
+  }
+  if (!options.html.empty()) {
+    const absl::Status written = WritePage(options.html, ProfilePage(*comparison, SourceOf(comparison->plan)));
+    if (!written.ok()) {
+      std::cerr << "error: " << written.message() << "\n";
+      return ExitCode::kEnvironment;
+    }
   }
   std::cout << (options.as_json ? ComparisonJson(*comparison) : ComparisonText(*comparison));
   return ExitCode::kDone;

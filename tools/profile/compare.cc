@@ -112,6 +112,10 @@ absl::StatusOr<Comparison> Compare(MeasuredRun run, PredictedStep plan) {
   return comparison;
 }
 
+Bytes MostOf(const std::vector<Bytes>& bytes) {
+  return bytes.empty() ? Bytes(0) : *std::max_element(bytes.begin(), bytes.end());
+}
+
 std::vector<KindSum> KindsOf(const Comparison& comparison) {
   std::map<std::string, KindSum> by_kind;
   std::map<std::string, std::vector<double>> ratios;

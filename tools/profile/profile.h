@@ -42,6 +42,7 @@ struct PredictedWork {
 
 struct PredictedStep {
   std::string model, cluster;
+  std::string file;  // Of the model, as the compiler was given it.
   int64_t ranks = 1;
   Seconds step{0};
   Bytes peak, host;
@@ -87,8 +88,13 @@ absl::StatusOr<Comparison> Compare(MeasuredRun run, PredictedStep plan);
 // The kinds with their sums, the longest measured first.
 std::vector<KindSum> KindsOf(const Comparison& comparison);
 
+// As many as text and page show.
+inline constexpr size_t kMostSurprises = 10;
+
 // The works whose predicted and measured times differ most, in seconds; at most `most`.
 std::vector<const ComparedWork*> SurprisesOf(const Comparison& comparison, size_t most);
+
+Bytes MostOf(const std::vector<Bytes>& bytes);
 
 // Of at most 100 columns, and for programs (docs/profiling.md).
 std::string ComparisonText(const Comparison& comparison);

@@ -14,6 +14,7 @@
 #include "base/json/json.h"
 #include "gtest/gtest.h"
 #include "tools/profile/command.h"
+#include "tools/profile/profile_page.h"
 
 namespace cleave::tools {
 namespace {
@@ -106,6 +107,30 @@ TEST(ProfileTest, TextFitsAndJsonIsRead) {
   EXPECT_EQ(json->at("kernels").size(), 3u);
 }
 
+TEST(ProfileTest, ThePageHasEachKernelAndIsNoMarkupOfNames) {
+  const std::string plan = absl::StrReplaceAll(
+      kPlan, {{"\"name\": \"A\"", "\"name\": \"<b>A\", \"file\": \"/models/a.model\""}, {"\"norms\"", "\"<i>norms\""}});
+  const absl::StatusOr<Comparison> comparison = CompareTexts(kRun, plan);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  const std::string page = ProfilePage(*comparison, "one\ntwo\n  let y = <out>(x)\nfour");
+  EXPECT_TRUE(absl::StrContains(page, "A step on 2 ranks of cpu takes 10.50 ms, 1.50 times the predicted 7.00 ms"));
+  EXPECT_TRUE(absl::StrContains(page, "let y = &lt;out&gt;(x)</span>")) << "the line of a surprise";
+  EXPECT_FALSE(absl::StrContains(page, "<b>")) << page;
+  EXPECT_FALSE(absl::StrContains(page, "<i>")) << page;
+  size_t points = 0;
+  for (size_t at = page.find("<circle"); at != page.npos; at = page.find("<circle", at + 1)) ++points;
+  EXPECT_EQ(points, comparison->works.size());
+  EXPECT_EQ(page, ProfilePage(*comparison, "one\ntwo\n  let y = <out>(x)\nfour"));
+}
+
+TEST(ProfileTest, ThePageOfARunWithoutAProfileHasItsVerdict) {
+  const absl::StatusOr<Comparison> comparison = CompareTexts(R"({"median_step_seconds": 0.014})", kPlan);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  const std::string page = ProfilePage(*comparison, "");
+  EXPECT_TRUE(absl::StrContains(page, "start the program with --profile"));
+  EXPECT_FALSE(absl::StrContains(page, "<svg"));
+}
+
 TEST(ProfileTest, ARunWithoutAProfileHasStepAndMemory) {
   const absl::StatusOr<Comparison> comparison =
       CompareTexts(R"({"median_step_seconds": 0.014, "peak_memory_bytes": {"0": 1, "1": 2}})", kPlan);
@@ -139,7 +164,15 @@ TEST(ProfileTest, FindsTheFilesOfAFolder) {
   EXPECT_EQ(RunProfile("profile", "", {folder}), ExitCode::kDone);
   const std::string text = testing::internal::GetCapturedStdout();
   EXPECT_TRUE(absl::StartsWith(text, "A on 2 ranks of cpu, a step of rank 0\n")) << text;
+  const std::string page = absl::StrCat(folder, "/page.html");
+  std::filesystem::remove(page);
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(RunProfile("profile", "", {folder, "--html", page}), ExitCode::kDone);
+  testing::internal::GetCapturedStdout();
+  EXPECT_TRUE(std::filesystem::exists(page));
   testing::internal::CaptureStderr();
+  EXPECT_EQ(RunProfile("profile", "", {folder, "--html", absl::StrCat(folder, "/run.json")}), ExitCode::kEnvironment)
+      << "a run is no page";
   EXPECT_EQ(RunProfile("profile", "", {absl::StrCat(folder, "/nothing.json")}), ExitCode::kModelWrong);
   EXPECT_TRUE(absl::StartsWith(testing::internal::GetCapturedStderr(), "error: "));
 }

@@ -108,6 +108,7 @@ absl::StatusOr<PredictedStep> StepOf(const Json& document) {
   PredictedStep step;
   CLEAVE_RETURN_IF_ERROR(NeedField(document, "model", "plan"));
   step.model = TextOr(document.at("model"), "name");
+  step.file = TextOr(document.at("model"), "file");
   CLEAVE_RETURN_IF_ERROR(NeedField(document, "cluster", "plan"));
   step.cluster = TextOr(document.at("cluster"), "name");
   CLEAVE_ASSIGN_OR_RETURN(const Json* const axes, List(document, "mesh", "plan"));

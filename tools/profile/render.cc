@@ -13,13 +13,8 @@
 namespace cleave::tools {
 namespace {
 
-constexpr size_t kMostSurprises = 10;
 constexpr size_t kMostUnpredicted = 5;
 constexpr char kOutside[] = "(outside of ops)";
-
-Bytes MostOf(const std::vector<Bytes>& bytes) {
-  return bytes.empty() ? Bytes(0) : *std::max_element(bytes.begin(), bytes.end());
-}
 
 std::string RatioText(double measured, double predicted) {
   return predicted > 0 ? absl::StrFormat("%.2f", measured / predicted) : "-";
