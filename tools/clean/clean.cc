@@ -17,15 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A relative XDG_CACHE_HOME does not count (XDG Base Directory Specification).
-std::optional<fs::path> CacheHome() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return fs::path(cache);
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return fs::path(home) / ".cache";
-  return std::nullopt;
-}
-
 struct Content {
   int64_t files = 0;  // Everything but folders.
   int64_t bytes = 0;  // Of regular files.
@@ -61,6 +52,14 @@ ExitCode RemoveCache(const fs::path& folder, std::ostream& out, std::ostream& er
 }
 
 }  // namespace
+
+std::optional<fs::path> CacheHome() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return fs::path(cache);
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') return fs::path(home) / ".cache";
+  return std::nullopt;
+}
 
 void DescribeClean(CLI::App&) {}
 

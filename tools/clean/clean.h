@@ -3,13 +3,19 @@
 #ifndef CLEAVE_TOOLS_CLEAN_CLEAN_H_
 #define CLEAVE_TOOLS_CLEAN_CLEAN_H_
 
+#include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/command_line/parse.h"
 
 namespace cleave::tools {
+
+// ${XDG_CACHE_HOME:-~/.cache}; nullopt where neither variable has an absolute path. (A relative XDG_CACHE_HOME does not
+// count: XDG Base Directory Specification.)
+std::optional<std::filesystem::path> CacheHome();
 
 // Adds the options, to be shown.
 void DescribeClean(CLI::App& app);

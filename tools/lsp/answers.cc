@@ -15,6 +15,7 @@
 #include "tools/lsp/hover.h"
 #include "tools/lsp/json_fields.h"
 #include "tools/lsp/navigation.h"
+#include "tools/lsp/prelude_file.h"
 #include "tools/lsp/server.h"
 
 namespace cleave::tools {
@@ -54,7 +55,8 @@ Server::Answer Server::AnswerAbout(const std::string& method, const Json& params
   }
   if (what == "rename") return Rename(document, params);
   if (what == "completion") {
-    return CompletionsAt(reading, std::filesystem::path(document.path).parent_path().string(), offset);
+    return CompletionsAt(reading, KnowledgeOf(document), std::filesystem::path(document.path).parent_path().string(),
+                         offset);
   }
   if (what == "signatureHelp") return SignatureAt(reading, offset);
   if (what == "formatting") return Format(document);
@@ -79,7 +81,13 @@ Json Server::Definition(Document& document, int32_t offset) {
     return LocationOf({.path = frontend::IdentityOf(path.lexically_normal().string())}).value_or(Json());
   }
   const std::optional<Declared> declared = DeclaredAt(reading, KnowledgeOf(document), offset);
-  return declared.has_value() ? LocationOf(declared->declaration).value_or(Json()) : Json();
+  if (declared.has_value()) return LocationOf(declared->declaration).value_or(Json());
+  const frontend::TextUse* const use = reading.UseAt(offset);
+  if (use == nullptr || !use->elsewhere.has_value() || !reading.IsOfPrelude(*use->elsewhere)) return Json();
+  const std::string prelude = WrittenPrelude();
+  if (prelude.empty()) return Json();
+  return LocationOf({.path = frontend::IdentityOf(prelude), .begin = use->elsewhere->begin, .end = use->elsewhere->end})
+      .value_or(Json());
 }
 
 std::vector<FileRange> Server::AllPlacesOf(const FileRange& declaration) {
@@ -164,8 +172,6 @@ Server::Answer Server::Rename(Document& document, const Json& params) {
     if (const absl::Status can = CanRename(declared->declaration, name, reading, KnowledgeOf(own)); !can.ok()) {
       return can;
     }
-    const std::vector<FileRange> pins = PinsOf(declared->declaration, reading);
-    places.insert(places.end(), pins.begin(), pins.end());
   }
   return EditsJson(std::move(places), name);
 }

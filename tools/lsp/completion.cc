@@ -17,6 +17,7 @@
 #include "frontend/manual/primitives.h"
 #include "frontend/settings/settings.h"
 #include "tools/lsp/hover.h"
+#include "tools/lsp/navigation.h"
 #include "tools/lsp/pages.h"
 #include "tools/lsp/scan.h"
 
@@ -143,8 +144,40 @@ void AddArguments(const Reading& reading, const OpenCall& call, Items& items) {
   }
 }
 
-void AddFields(const Reading& reading, Items& items) {
+// The types of the value of the name or field that ends at the place, as hovering over it shows them: "a record
+// `Sizes`"; of a name that no model has reached yet what its declaration says, "s: Sizes". None where nothing is known.
+std::vector<std::string> TypesBefore(const Reading& reading, const Knowledge& knowledge, int32_t end) {
+  if (const auto known = knowledge.Around(end - 1, end); known.has_value() && known->end == end) {
+    return known->value.types;
+  }
+  const frontend::TextUse* const use = reading.UseAt(end);
+  if (use == nullptr || use->span.end != end || !use->definition.has_value()) return {};
+  const frontend::TextDefinition& definition = reading.names().definitions[*use->definition];
+  if (const auto known = knowledge.At(definition.name.span.begin, definition.name.span.end)) return known->value.types;
+  const size_t colon = definition.detail.find(": ");
+  if (colon == std::string::npos) return {};
+  const std::string type = definition.detail.substr(colon + 2);  // "Sizes = Sizes(width = 16)"
+  return {absl::StrCat("a record `", type.substr(0, type.find(' ')), "`")};
+}
+
+// Behind a dot at `dot`.
+void AddFields(const Reading& reading, const Knowledge& knowledge, int32_t dot, Items& items) {
+  const std::vector<std::string> types = TypesBefore(reading, knowledge, dot);
+  bool is_record = false;
+  for (const std::string& record : reading.functions().RecordNames(nullptr)) {
+    const std::string type = absl::StrCat("a record `", record, "`");
+    if (std::find(types.begin(), types.end(), type) == types.end()) continue;
+    const std::optional<CallableFacts> facts = CallableNamed(reading, record);
+    if (!facts.has_value()) continue;
+    is_record = true;
+    for (const frontend::FormalArgument& field : facts->signature.arguments) {
+      items.Add(field.name, Kind::kField, field.text);
+    }
+  }
+  if (is_record) return;
+  const bool is_known = !types.empty() && !absl::StartsWith(types[0], "a record ");
   for (const frontend::TextDefinition& definition : reading.names().definitions) {
+    if (is_known) break;
     if (definition.kind == frontend::NameKind::kField) items.Add(definition.name.text, Kind::kField, definition.detail);
   }
   items.Add("grad", Kind::kField, "in `print` and `assert_finite`: the gradient");
@@ -152,16 +185,22 @@ void AddFields(const Reading& reading, Items& items) {
 
 }  // namespace
 
-Json CompletionsAt(const Reading& reading, const std::string& folder, int32_t offset) {
+Json CompletionsAt(const Reading& reading, const Knowledge& knowledge, const std::string& folder, int32_t offset) {
   Items items;
   const Surroundings around = SurroundingsAt(reading.words(), reading.text(), offset);
   if (around.in_comment) return items.Done();
   if (around.in_string) {
     if (around.before == "import") AddFiles(folder, around.string_before, items);
+    if (around.before == "pin" && !absl::StrContains(around.string_before, '.')) {
+      for (const frontend::TextDefinition* definition : NamesOfOps(reading)) {
+        items.Add(definition->name.text, Kind::kVariable, definition->detail);
+      }
+    }
     return items.Done();
   }
   if (around.before == ".") {
-    AddFields(reading, items);
+    const size_t dot = reading.text().rfind('.', static_cast<size_t>(std::max(around.word_begin - 1, 0)));
+    AddFields(reading, knowledge, dot == std::string::npos ? 0 : static_cast<int32_t>(dot), items);
   } else if (around.item.empty() && around.begins_statement) {
     AddWords({"import", "record", "model", "fn", "op", "train", "parallel", "expect"}, items);
   } else if (around.in_attribute && around.before == "[") {

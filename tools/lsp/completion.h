@@ -6,12 +6,13 @@
 #include <string>
 
 #include "base/json/json.h"
+#include "tools/lsp/knowledge.h"
 #include "tools/lsp/reading.h"
 
 namespace cleave::tools {
 
 // `folder`: of the file, for imports.
-Json CompletionsAt(const Reading& reading, const std::string& folder, int32_t offset);
+Json CompletionsAt(const Reading& reading, const Knowledge& knowledge, const std::string& folder, int32_t offset);
 
 // Null outside of calls.
 Json SignatureAt(const Reading& reading, int32_t offset);

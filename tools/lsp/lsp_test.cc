@@ -267,6 +267,35 @@ TEST(LspTest, PlansNamesAndShapes) {
   EXPECT_TRUE(absl::StrContains(answer(14), "{\"line\":2,\"character\":36}")) << answer(14);  // Nothing calls it.
 }
 
+TEST(LspTest, ThePreludePinsAndRecordsAreKnown) {
+  setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
+  const Json all = JsonObject({{"context", JsonObject({{"includeDeclaration", true}})}});
+  const int64_t pin = 10, in_pin = 55;
+  const Session session =
+      Talk(absl::StrCat(Opened(Fixed()), Ask(1, "definition", 6, 20), Ask(2, "definition", pin, in_pin),
+                        Ask(3, "references", pin, in_pin, all), Ask(4, "completion", pin, in_pin),
+                        Ask(5, "rename", pin, in_pin, JsonObject({{"newName", "hidden"}})), Ask(6, "completion", 6, 28),
+                        Ask(7, "completion", pin, in_pin + 4)),
+           true);
+  const auto answer = [&](int64_t id) { return JsonLine(session.answers.at(id)); };
+  const std::string prelude = PathOfUri(TextOf(At(session.answers.at(1), {"result", "uri"})));
+  ASSERT_TRUE(absl::EndsWith(prelude, "/cleave/prelude.model")) << answer(1);
+  std::ifstream file(prelude);
+  std::string line;
+  for (int64_t i = NumberOf(At(session.answers.at(1), {"result", "range", "start", "line"})); i >= 0; --i) {
+    std::getline(file, line);
+  }
+  EXPECT_TRUE(absl::StrContains(line, "fn dense(")) << line;
+  EXPECT_TRUE(absl::StrContains(answer(2), "{\"line\":6,\"character\":8}")) << answer(2);
+  EXPECT_EQ(At(session.answers.at(3), {"result"}).size(), 4u) << answer(3);
+  EXPECT_TRUE(absl::StrContains(answer(4), "\"label\":\"h1\"")) << answer(4);
+  EXPECT_FALSE(absl::StrContains(answer(4), "\"label\":\"never\"")) << answer(4);
+  EXPECT_EQ(ListAt(At(session.answers.at(5), {"result", "changes"}), kUri).size(), 4u) << answer(5);
+  EXPECT_TRUE(absl::StrContains(answer(6), "\"label\":\"width\"")) << answer(6);
+  EXPECT_FALSE(absl::StrContains(answer(6), "\"label\":\"grad\"")) << answer(6);
+  EXPECT_FALSE(absl::StrContains(answer(7), "\"label\":\"h1\"")) << answer(7);
+}
+
 TEST(LspTest, EndsAsTheProtocolSays) {
   EXPECT_TRUE(Talk(absl::StrCat(Opened(kModel), End()), false).is_clean);
   EXPECT_FALSE(Talk(Notification("exit", nullptr), false).is_clean);

@@ -28,9 +28,49 @@ const frontend::TextDefinition* DefinitionOf(const FileRange& declaration, const
   return nullptr;
 }
 
+// The first part of a pin's name, `h1` of `pin "h1.weight"`, and what of the model it names.
+struct PinnedName {
+  Span span;
+  const frontend::TextDefinition* definition;
+};
+
+std::vector<PinnedName> PinnedNames(const Reading& reading) {
+  std::vector<PinnedName> pinned;
+  const std::vector<const frontend::TextDefinition*> named = NamesOfOps(reading);
+  for (const dsl::syntax::Item& item : reading.file().items) {
+    const auto* parallel = std::get_if<dsl::syntax::Parallel>(&item.kind);
+    if (parallel == nullptr) continue;
+    for (const dsl::syntax::Pin& pin : parallel->pins) {
+      const std::string first = pin.target.value.substr(0, pin.target.value.find('.'));
+      Span span = pin.target_span;
+      ++span.begin;  // The quote.
+      span.end = span.begin + static_cast<int32_t>(first.size());
+      for (const frontend::TextDefinition* definition : named) {
+        if (definition->name.text == first) pinned.push_back({.span = span, .definition = definition});
+      }
+    }
+  }
+  return pinned;
+}
+
 bool Overlap(Span a, Span b) { return a.begin < b.end && b.begin < a.end; }
 
 }  // namespace
+
+std::vector<const frontend::TextDefinition*> NamesOfOps(const Reading& reading) {
+  std::vector<const frontend::TextDefinition*> named;
+  for (const dsl::syntax::Item& item : reading.file().items) {
+    if (!std::holds_alternative<dsl::syntax::Model>(item.kind)) continue;
+    for (const frontend::TextDefinition& definition : reading.names().definitions) {
+      const Span& own = definition.name.span;
+      const bool names_ops = definition.kind == frontend::NameKind::kLet ||
+                             definition.kind == frontend::NameKind::kParameter ||
+                             definition.kind == frontend::NameKind::kInput;
+      if (names_ops && item.span.begin <= own.begin && own.end <= item.span.end) named.push_back(&definition);
+    }
+  }
+  return named;
+}
 
 std::optional<Declared> DeclaredAt(const Reading& reading, const Knowledge& knowledge, int32_t offset) {
   const auto declared = [&](Span here, std::optional<FileRange> declaration) -> std::optional<Declared> {
@@ -46,6 +86,10 @@ std::optional<Declared> DeclaredAt(const Reading& reading, const Knowledge& know
   }
   if (const frontend::TextDefinition* definition = reading.DefinitionAt(offset)) {
     return declared(definition->name.span, reading.RangeOf(definition->name.span));
+  }
+  for (const PinnedName& pin : PinnedNames(reading)) {
+    if (pin.span.begin > offset || offset > pin.span.end) continue;
+    return declared(pin.span, reading.RangeOf(pin.definition->name.span));
   }
   // The name of an argument of a layer, which only a value tells.
   for (const Word& word : reading.words()) {
@@ -64,6 +108,9 @@ std::vector<FileRange> PlacesOf(const FileRange& declaration, const Reading& rea
   if (const frontend::TextDefinition* definition = DefinitionOf(declaration, reading)) add(definition->name.span);
   for (const frontend::TextUse& use : reading.names().uses) {
     if (DeclarationOf(use, reading, knowledge) == declaration) add(use.span);
+  }
+  for (const PinnedName& pin : PinnedNames(reading)) {
+    if (reading.RangeOf(pin.definition->name.span) == declaration) add(pin.span);
   }
   // Fields, and names of arguments that only a value tells.
   for (const Word& word : reading.words()) {
@@ -86,33 +133,6 @@ std::vector<FileRange> PlacesOf(const FileRange& declaration, const Reading& rea
                                        DeclarationOf(*use, reading, knowledge) != declaration;
                               }),
                places.end());
-  return places;
-}
-
-std::vector<FileRange> PinsOf(const FileRange& declaration, const Reading& reading) {
-  std::vector<FileRange> places;
-  const frontend::TextDefinition* const own = DefinitionOf(declaration, reading);
-  const bool names_ops =
-      own != nullptr && (own->kind == frontend::NameKind::kLet || own->kind == frontend::NameKind::kParameter ||
-                         own->kind == frontend::NameKind::kInput);
-  if (!names_ops) return places;
-  bool is_in_model = false;
-  for (const dsl::syntax::Item& item : reading.file().items) {
-    is_in_model |= std::holds_alternative<dsl::syntax::Model>(item.kind) && item.span.begin <= own->name.span.begin &&
-                   own->name.span.end <= item.span.end;
-  }
-  for (const dsl::syntax::Item& item : reading.file().items) {
-    const auto* parallel = std::get_if<dsl::syntax::Parallel>(&item.kind);
-    if (parallel == nullptr || !is_in_model) continue;
-    for (const dsl::syntax::Pin& pin : parallel->pins) {
-      const std::string& target = pin.target.value;
-      if (target.substr(0, target.find('.')) != own->name.text) continue;
-      Span span = pin.target_span;
-      ++span.begin;  // The quote.
-      span.end = span.begin + static_cast<int32_t>(own->name.text.size());
-      if (const auto range = reading.RangeOf(span)) places.push_back(*range);
-    }
-  }
   return places;
 }
 

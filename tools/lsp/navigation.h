@@ -21,11 +21,11 @@ struct Declared {
 };
 std::optional<Declared> DeclaredAt(const Reading& reading, const Knowledge& knowledge, int32_t offset);
 
-// The places in a text that name the declaration, itself among them, in order.
+// The places in a text that name the declaration, itself among them and the first parts of pins' names, in order.
 std::vector<FileRange> PlacesOf(const FileRange& declaration, const Reading& reading, const Knowledge& knowledge);
 
-// The first parts of pins' names that are that of a declaration: `h1` in `pin "h1.weight"`.
-std::vector<FileRange> PinsOf(const FileRange& declaration, const Reading& reading);
+// The definitions of a model's text whose names ops begin with, as `h1` does in `pin "h1.weight"`.
+std::vector<const frontend::TextDefinition*> NamesOfOps(const Reading& reading);
 
 // Why a name cannot become another one in a text; OK where it can. `declaration` may be of another text.
 absl::Status CanRename(const FileRange& declaration, const std::string& name, const Reading& reading,

@@ -62,6 +62,10 @@ std::optional<FileRange> Reading::RangeOf(Span span) const {
       .path = frontend::IdentityOf(sources_.file(*span.file).path()), .begin = span.begin, .end = span.end};
 }
 
+bool Reading::IsOfPrelude(Span span) const {
+  return span.is_somewhere() && *span.file == *Prelude().items.front().span.file;
+}
+
 absl::string_view Reading::TextAt(Span span) const {
   if (!span.is_somewhere()) return "";
   return sources_.file(*span.file)

@@ -34,6 +34,8 @@ class Reading {
 
   // The place as other texts know it; nullopt of the prelude.
   std::optional<FileRange> RangeOf(Span span) const;
+  // Whether the place is in the prelude.
+  bool IsOfPrelude(Span span) const;
   // The text of a place, of whatever file.
   absl::string_view TextAt(Span span) const;
   // The comment in front of what is declared there.

@@ -14,6 +14,7 @@
 #include "dsl/parse/parse.h"
 #include "tools/lsp/framing.h"
 #include "tools/lsp/json_fields.h"
+#include "tools/lsp/prelude_file.h"
 #include "tools/lsp/uri.h"
 
 namespace cleave::tools {
@@ -175,7 +176,8 @@ void Server::Open(const Json& params) {
                                             .path = path,
                                             .text = std::make_shared<EditedText>(TextOf(At(item, {"text"}))),
                                             .version = NumberOf(At(item, {"version"}))});
-  roots_.try_emplace(identity);
+  // The prelude is part of every model, and none itself.
+  if (identity != frontend::IdentityOf(PreludePath())) roots_.try_emplace(identity);
   Changed(identity);
 }
 
