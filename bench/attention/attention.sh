@@ -15,8 +15,8 @@ python=${PYTHON:-python3}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-g++ -O3 -march=native -std=c++17 -fopenmp -I. bench/attention/attention.cc runtime/device/cpu/{arena,workspace}.cc runtime/error/error.cc \
-  runtime/kernels/cpu/{attention,blocks,dropout,movement,reduce,rows}.cc runtime/random/random.cc runtime/math/onednn/{engine,matmul}.cc \
+g++ -O3 -march=native -fno-math-errno -std=c++17 -fopenmp -I. bench/attention/attention.cc runtime/device/cpu/{arena,workspace}.cc runtime/error/{error,progress_line}.cc \
+  runtime/kernels/cpu/{attention,blocks,dropout,movement,reduce,rows}.cc runtime/random/random.cc runtime/math/onednn/{engine,few_rows,matmul}.cc \
   runtime/mesh/mesh.cc -ldnnl -lpthread -o "$folder/attention"
 "$folder/attention" "$repetitions" "$seconds" "$@" >"$folder/here.json"
 if "$python" -c 'import torch' 2>/dev/null; then

@@ -50,6 +50,7 @@ WorkKind KindOf(const ir::Step& step) {
 // A chip on which every product runs at the peak.
 Cluster AtPeak(Cluster cluster) {
   cluster.matrix_efficiency.clear();
+  cluster.peak.loops = 0;  // Attention is a product.
   return cluster;
 }
 

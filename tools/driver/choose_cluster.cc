@@ -44,11 +44,14 @@ std::optional<search::Cluster> ChooseCluster(const CompileOptions& options, cons
   }
   std::optional<search::Cluster> cluster = search::ResolveCluster(request, machines, diagnostics);
   if (!cluster.has_value()) return std::nullopt;
-  return WithPrecision(*std::move(cluster), options.target, module.training.precision);
+  return ForTarget(*std::move(cluster), options.target, module.training.precision);
 }
 
-search::Cluster WithPrecision(search::Cluster cluster, absl::string_view target, ir::Precision precision) {
-  if (target == "cuda" && precision != ir::Precision::kTf32) cluster.peak.tf32 = 0;
+search::Cluster ForTarget(search::Cluster cluster, absl::string_view target, ir::Precision precision) {
+  search::PeakRates& peak = cluster.peak;
+  if (target == "cuda" && precision != ir::Precision::kTf32) peak.tf32 = 0;
+  const bool has_matrix_units = peak.tf32 > 0 || peak.bf16 > 0;
+  if (target == "cpu" && peak.loops == 0 && !has_matrix_units) peak.loops = search::kLoopsOfProducts * peak.f32;
   return cluster;
 }
 

@@ -66,9 +66,18 @@ TEST(ChooseClusterTest, ModelsThatSayNothingAreForOneDeviceOrForTheCluster) {
 TEST(ChooseClusterTest, MatrixUnitsOfGpusTakeF32OnlyWhereItMayBeRounded) {
   search::Cluster cluster = search::CpuCluster(1);
   cluster.peak.tf32 = 5e9;
-  EXPECT_EQ(WithPrecision(cluster, "cuda", ir::Precision::kF32).peak.tf32, 0);
-  EXPECT_EQ(WithPrecision(cluster, "cuda", ir::Precision::kTf32), cluster);
-  EXPECT_EQ(WithPrecision(cluster, "cpu", ir::Precision::kF32), cluster);
+  EXPECT_EQ(ForTarget(cluster, "cuda", ir::Precision::kF32).peak.tf32, 0);
+  EXPECT_EQ(ForTarget(cluster, "cuda", ir::Precision::kTf32), cluster);
+  EXPECT_EQ(ForTarget(cluster, "cpu", ir::Precision::kF32), cluster);
+}
+
+TEST(ChooseClusterTest, ACpuHasARateOfLoops) {
+  search::Cluster cluster = search::CpuCluster(1);
+  cluster.peak = {.f32 = 1e11};
+  EXPECT_EQ(ForTarget(cluster, "cuda", ir::Precision::kF32), cluster);
+  EXPECT_DOUBLE_EQ(ForTarget(cluster, "cpu", ir::Precision::kF32).peak.loops, 1.5e10);
+  cluster.peak.loops = 3e10;
+  EXPECT_EQ(ForTarget(cluster, "cpu", ir::Precision::kF32), cluster);
 }
 
 }  // namespace

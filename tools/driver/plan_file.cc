@@ -36,9 +36,8 @@ class PlanFile {
     if (!plan.has_value() || !HasRightDevices(*plan)) return std::nullopt;
     std::optional<search::Cluster> cluster = FindCluster(*plan);
     if (!cluster.has_value()) return std::nullopt;
-    return PlannedModel{
-        .cluster = WithPrecision(*std::move(cluster), options_.target, model_.module.training.precision),
-        .plan = *std::move(plan)};
+    return PlannedModel{.cluster = ForTarget(*std::move(cluster), options_.target, model_.module.training.precision),
+                        .plan = *std::move(plan)};
   }
 
  private:

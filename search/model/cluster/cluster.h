@@ -74,6 +74,8 @@ struct PeakRates {
   double f32 = 1e9;  // Operations per second outside of matrix units.
   double tf32 = 0;   // Products of f32 tensors on matrix units, in any format; 0: no such units.
   double bf16 = 0;   // Products of bf16 or f16 tensors; 0: not faster than f32.
+  // On a CPU: of what is no product, in loops of vectors, where f32 is the rate of products; 0: a GPU, f32 for both.
+  double loops = 0;
 
   bool operator==(const PeakRates&) const = default;
 };
@@ -117,6 +119,9 @@ struct Cluster {
 // The errors in `cluster`: rates that are not positive and finite, lists out of order, two links of one name. Presets
 // and parsed files have none.
 std::vector<std::string> VerifyCluster(const Cluster& cluster);
+
+// What loops on a CPU reach of the rate of its products: on an AMD EPYC with AVX-512 39 of 255 GFLOP/s (bench/kernels).
+inline constexpr double kLoopsOfProducts = 0.15;
 
 // One host whose cores are the devices, as fast as those of one measured server; `cleave calibrate` measures another.
 Cluster CpuCluster(int64_t devices);

@@ -14,7 +14,7 @@ namespace {
 constexpr char kLab[] = R"({
   "format": "cleave-cluster", "version": 1, "name": "lab",
   "hosts": ["node1", "node2"],
-  "device": {"peak": {"f32": "19.5TFLOP/s", "tf32": "156TFLOP/s"}, "memory": "80GiB", "memory_bandwidth": "2TB/s",
+  "device": {"peak": {"f32": "19.5TFLOP/s", "tf32": "156TFLOP/s", "loops": "3TFLOP/s"}, "memory": "80GiB", "memory_bandwidth": "2TB/s",
              "caches": [{"bytes": "40MiB", "bandwidth": "5TB/s"}], "input_bandwidth": "6GB/s",
              "matrix_efficiency": [{"flops": "0FLOP", "share": 0.1}, {"flops": "1GFLOP", "share": 0.6}],
              "kernel_floor": "7us", "host_bandwidth": "26GB/s", "overlap_slowdown": 1.2},
@@ -43,7 +43,7 @@ TEST(ParseClusterJsonTest, ReadsEveryField) {
   EXPECT_EQ(machines->devices(), 8);
   const Cluster& host = machines->host;
   EXPECT_EQ(host.name, "lab");
-  EXPECT_EQ(host.peak, (PeakRates{.f32 = 19.5e12, .tf32 = 156e12, .bf16 = 0}));
+  EXPECT_EQ(host.peak, (PeakRates{.f32 = 19.5e12, .tf32 = 156e12, .bf16 = 0, .loops = 3e12}));
   EXPECT_EQ(host.memory_per_device, Bytes(int64_t{80} << 30));
   EXPECT_EQ(host.memory_bytes_per_second, 2e12);
   EXPECT_EQ(host.caches, (std::vector<Cache>{{.bytes = Bytes(40 << 20), .bytes_per_second = 5e12}}));

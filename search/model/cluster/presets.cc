@@ -238,7 +238,7 @@ Cluster CpuCluster(int64_t devices) {
                                 .latency = Seconds(2 * kMicro),
                                 .latency_per_doubling = Seconds(2 * kMicro)}},
                  .memory_per_device = Bytes(0),
-                 .peak = {.f32 = 170 * kGiga},
+                 .peak = {.f32 = 170 * kGiga, .loops = kLoopsOfProducts * 170 * kGiga},
                  .matrix_efficiency = {{.flops = Flops(1e3), .share = 0.01},
                                        {.flops = Flops(1e4), .share = 0.1},
                                        {.flops = Flops(1e5), .share = 0.4},

@@ -126,6 +126,7 @@ std::vector<std::string> VerifyCluster(const Cluster& cluster) {
   findings.Positive("the f32 peak", cluster.peak.f32);
   findings.NotNegative("the tf32 peak", cluster.peak.tf32);
   findings.NotNegative("the bf16 peak", cluster.peak.bf16);
+  findings.NotNegative("the rate of loops", cluster.peak.loops);
   CheckEfficiency(cluster, findings);
   CheckMemory(cluster, findings);
   findings.NotNegative("the bandwidth to the host's memory", cluster.host_bytes_per_second);

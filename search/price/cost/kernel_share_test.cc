@@ -18,7 +18,7 @@ namespace {
 // Where memory decides what a kernel takes, the parts of all ops are together the time of the program.
 TEST(KernelShareTest, PartsAddUpToTheProgram) {
   Cluster cluster = CpuCluster(1);
-  cluster.peak.f32 = 1e30;
+  cluster.peak = {.f32 = 1e30};
   cluster.kernel_floor = Seconds(0);
   for (const ir::Graph& graph : {testing::Mlp(64, {784, 512, 512, 10}), testing::Gpt({}), testing::ResNet({})}) {
     const ir::Plan plan = ir::DataParallelPlan(graph, MeshOfCluster(cluster));
@@ -33,7 +33,7 @@ TEST(KernelShareTest, PartsAddUpToTheProgram) {
 TEST(KernelShareTest, DistributedFormsArePricedByTheirKernels) {
   Cluster cluster = CpuCluster(2);
   cluster.caches = {};  // Whether a step fits into one is not known before there is a plan.
-  cluster.peak.f32 = 1e30;
+  cluster.peak = {.f32 = 1e30};
   cluster.kernel_floor = Seconds(0);
   for (Link& link : cluster.links) {
     link.bytes_per_second = 1e30;

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/check/check.h"
+#include "ir/program/fuse/attention.h"
 #include "ir/program/partition/merge.h"
 #include "ir/sharding/layout/boxes.h"
+#include "search/price/cost/cpu_arithmetic.h"
 
 namespace cleave::search {
 namespace {
@@ -57,11 +59,15 @@ Seconds InputSeconds(const Cluster& cluster, Bytes bytes) {
 Seconds ArithmeticSeconds(const Cluster& cluster, const ir::OpDefinition& definition,
                           absl::Span<const ir::TensorType> inputs, const ir::TensorType& output,
                           const ir::Attributes& attributes) {
+  const bool is_cpu = cluster.peak.loops > 0;
+  if (definition.op_class != ir::OpClass::kProduct) {
+    return is_cpu ? Seconds(CpuLoopFlops(definition, inputs, output, attributes).value() / cluster.peak.loops)
+                  : Seconds(definition.flops(inputs, output, attributes).value() / cluster.peak.f32);
+  }
   const double flops = definition.flops(inputs, output, attributes).value();
-  const double rate = definition.op_class == ir::OpClass::kProduct
-                          ? ProductPeak(cluster.peak, inputs[0].dtype) * MatrixEfficiency(cluster, flops)
-                          : cluster.peak.f32;
-  return Seconds(flops / rate);
+  const double share = is_cpu && ir::IsOfAttention(definition.kind) ? CpuAttentionEfficiency(inputs, attributes)
+                                                                    : MatrixEfficiency(cluster, flops);
+  return Seconds(flops / (ProductPeak(cluster.peak, inputs[0].dtype) * share));
 }
 
 Seconds KernelSeconds(const Cluster& cluster, Seconds arithmetic, Bytes touched, int parts) {

@@ -181,6 +181,67 @@ TEST(OpSecondsTest, LightOpsMoveBytes) {
   EXPECT_EQ(OpSeconds(a100, ir::DefinitionOf(ir::OpKind::kParameter), {}, type, {}).value(), 0);
 }
 
+// On a CPU whose loops do 1e9 operations in a second, with memory that is never waited for.
+Cluster FastMemory() {
+  Cluster cluster = CpuCluster(1);
+  cluster.peak = {.f32 = 1e10, .loops = 1e9};
+  cluster.memory_bytes_per_second = 1e15;
+  cluster.caches = {};
+  cluster.kernel_floor = Seconds(0);
+  return cluster;
+}
+
+double RowSeconds(ir::OpKind kind, int64_t rows, int64_t columns) {
+  const ir::TensorType type{ir::DType::kF32, {rows, columns}};
+  return OpSeconds(FastMemory(), ir::DefinitionOf(kind), {type}, type, {}).value();
+}
+
+TEST(OpSecondsTest, LoopsOfACpuHaveARateOfTheirOwn) {
+  const ir::TensorType type{ir::DType::kF32, {1 << 20}};
+  const auto seconds = [&](const Cluster& cluster, ir::OpKind kind) {
+    return OpSeconds(cluster, ir::DefinitionOf(kind), {type}, type, {}).value();
+  };
+  EXPECT_NEAR(seconds(FastMemory(), ir::OpKind::kExp), 10 * (1 << 20) / 1e9, 1e-9);
+  EXPECT_NEAR(seconds(FastMemory(), ir::OpKind::kTanh), 490 * (1 << 20) / 1e9, 1e-9) << "a call for each element";
+  Cluster gpu = FastMemory();
+  gpu.peak.loops = 0;
+  EXPECT_NEAR(seconds(gpu, ir::OpKind::kTanh), 10 * (1 << 20) / 1e10, 1e-9);
+}
+
+TEST(OpSecondsTest, ShortRowsTakeLongerOnACpu) {
+  // 15 operations an element, and 400 a row; what fills no vector of 16 takes the time of one for each element.
+  EXPECT_NEAR(RowSeconds(ir::OpKind::kSoftmax, 100, 64), 100 * (15 * 64 + 400) / 1e9, 1e-12);
+  EXPECT_NEAR(RowSeconds(ir::OpKind::kSoftmax, 100, 65), 100 * (15 * (64 + 16) + 400) / 1e9, 1e-12);
+  EXPECT_NEAR(RowSeconds(ir::OpKind::kSoftmax, 100, 4), 100 * (15 * 4 * 16 + 400) / 1e9, 1e-12);
+  EXPECT_EQ(RowSeconds(ir::OpKind::kSoftmax, 0, 4), 0);
+}
+
+double AttentionSeconds(const Cluster& cluster, int64_t length, bool causal) {
+  const ir::TensorType type{ir::DType::kF32, {1, 1, length, 64}};
+  const ir::OpDefinition& attention = ir::DefinitionOf(ir::OpKind::kAttention);
+  ir::Attributes attributes;
+  for (const ir::Argument& argument : attention.signature) {
+    if (argument.default_value.has_value()) attributes.SetNamed(argument.name, *argument.default_value);
+  }
+  attributes.Set(ir::attribute::kCausal, causal);
+  return OpSeconds(cluster, attention, {type, type, type}, type, attributes).value();
+}
+
+TEST(OpSecondsTest, SmallAttentionReachesLessOnACpu) {
+  const Cluster cluster = FastMemory();
+  const auto ideal = [](int64_t length) { return 4.0 * 64 * static_cast<double>(length * length) / 1e10; };
+  EXPECT_NEAR(AttentionSeconds(cluster, 64, false) / ideal(64), 104.0 / 64 / 0.6, 1e-9);
+  EXPECT_NEAR(AttentionSeconds(cluster, 64, true) / ideal(64), 104.0 / 64 / 0.6, 1e-9) << "a tile at the edge";
+  EXPECT_NEAR(AttentionSeconds(cluster, 4096, true) / ideal(4096), 0.5 / 0.6, 0.05);
+  EXPECT_NEAR(AttentionSeconds(cluster, 8, false), AttentionSeconds(cluster, 16, false) * 0.25 * 2 * 4 * 48 / 56, 1e-9);
+  double before = 0;
+  for (int64_t length = 16; length <= 4096; length *= 2) {
+    const double seconds = AttentionSeconds(cluster, length, false);
+    EXPECT_GT(seconds, before);
+    before = seconds;
+  }
+}
+
 TEST(MoveSecondsTest, PricesWhatTheRankSendsOrGets) {
   const Cluster cluster = Of("v100x8", 8);
   const ir::Mesh mesh = MeshOfCluster(cluster);
