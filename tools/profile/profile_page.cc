@@ -292,7 +292,8 @@ std::string StepSection(const Comparison& comparison, const std::string& legend,
       "The step of rank 0",
       absl::StrCat("<p class=\"lead\">Its kernels in the order of the program, one behind another, those "
                    "of equal layers together: their times, without what runs beside or between them. "
-                   "Both rows have one scale. For when each of them runs, see --profile-trace.</p>\n",
+                   "Both rows have one scale. When each of them runs shows the timeline that a program writes with "
+                   "--profile FILE.</p>\n",
                    Lane(comparison, "predicted", &ComparedWork::predicted, whole, colours),
                    Lane(comparison, "measured", &ComparedWork::measured, whole, colours), scale, "</p>\n", legend));
 }
