@@ -27,8 +27,8 @@ bool IsSource(absl::string_view path) { return absl::EndsWith(path, ".cc") || ab
 // have the other folders.
 const std::map<absl::string_view, const Target*>& FoldersOfTargets() {
   static const auto* const folders = new std::map<absl::string_view, const Target*>{
-      {"cpu", &CpuTarget()},  {"cublas", &CudaTarget()}, {"cuda", &CudaTarget()}, {"cudnn", &CudaTarget()},
-      {"gloo", &CpuTarget()}, {"host", &CpuTarget()},    {"nccl", &CudaTarget()}, {"onednn", &CpuTarget()},
+      {"cpu", &CpuTarget()},  {"cublas", &CudaTarget()}, {"cuda", &CudaTarget()},  {"cudnn", &CudaTarget()},
+      {"host", &CpuTarget()}, {"nccl", &CudaTarget()},   {"onednn", &CpuTarget()},
   };
   return *folders;
 }
@@ -70,13 +70,29 @@ bool Include(const std::vector<NeededFile>& files, absl::string_view header) {
 
 using MakefileOf = std::string (*)(const ProgramSources& sources);
 
-// The program with this text, its part of the runtime, and what builds and starts it on so many ranks.
-std::vector<GeneratedFile> FilesOf(const Target& target, MakefileOf makefile, std::string text, int ranks,
+// A program's text, and the number of ranks that it is for.
+struct TextOfRanks {
+  std::string text;
+  int ranks = 1;
+};
+
+// The first of these programs, the others in folders of their own, their part of the runtime, and what builds and
+// starts them.
+std::vector<GeneratedFile> FilesOf(const Target& target, MakefileOf makefile, std::vector<TextOfRanks> programs,
                                    const LaunchDefault& launch) {
-  std::vector<NeededFile> runtime = RuntimeOf(target, text);
-  std::vector<GeneratedFile> files = {{.path = std::string(target.source_file), .text = std::move(text)}};
+  std::string all_text;
+  std::vector<int> ranks;
+  std::vector<GeneratedFile> files;
+  for (TextOfRanks& program : programs) {
+    absl::StrAppend(&all_text, program.text);
+    const std::string folder = ranks.empty() ? "" : absl::StrCat(FolderOfRanks(program.ranks), "/");
+    ranks.push_back(program.ranks);
+    files.push_back({.path = absl::StrCat(folder, target.source_file), .text = std::move(program.text)});
+  }
+  std::vector<NeededFile> runtime = RuntimeOf(target, all_text);
   files.push_back({.path = "Makefile",
                    .text = makefile({.folders = FoldersWithSources(runtime),
+                                     .also = {ranks.begin() + 1, ranks.end()},
                                      .read_compressed_files = Include(runtime, "zlib.h"),
                                      .read_tokenizers = Include(runtime, "pcre2.h"),
                                      .read_images = Include(runtime, "png.h")})});
@@ -87,8 +103,15 @@ std::vector<GeneratedFile> FilesOf(const Target& target, MakefileOf makefile, st
 
 absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, MakefileOf makefile,
                                                     const CodegenInput& input, const CodegenOptions& options) {
-  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(target, input, {options.rank, options.repeats_layers}));
-  return FilesOf(target, makefile, std::move(text), ir::RankMesh(input.program).rank_count(), options.launch);
+  std::vector<TextOfRanks> programs;
+  const auto add = [&](const CodegenInput& own, const TextOptions& how) -> absl::Status {
+    CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(target, own, how));
+    programs.push_back({.text = std::move(text), .ranks = ir::RankMesh(own.program).rank_count()});
+    return absl::OkStatus();
+  };
+  CLEAVE_RETURN_IF_ERROR(add(input, {options.rank, options.repeats_layers}));
+  for (const CodegenInput& other : options.also) CLEAVE_RETURN_IF_ERROR(add(other, {}));
+  return FilesOf(target, makefile, std::move(programs), options.launch);
 }
 
 std::string MeasuringText(const HostsToMeasure& hosts, int64_t most_bytes) {
@@ -111,11 +134,15 @@ std::vector<GeneratedFile> Measuring(const Target& target, MakefileOf makefile, 
                                      const LaunchDefault& launch) {
   // A collective gets half of it, and three matrices all.
   const int64_t most_bytes = target.is_device ? int64_t{1} << 30 : kBytesMeasuredWithOnCpu;
-  return FilesOf(target, makefile, MeasuringText(hosts, most_bytes),
-                 static_cast<int>(hosts.hosts * hosts.ranks_on_host), launch);
+  return FilesOf(
+      target, makefile,
+      {{.text = MeasuringText(hosts, most_bytes), .ranks = static_cast<int>(hosts.hosts * hosts.ranks_on_host)}},
+      launch);
 }
 
 }  // namespace
+
+std::string FolderOfRanks(int ranks) { return absl::StrCat("ranks_", ranks); }
 
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const CodegenInput& input, const CodegenOptions& options) {
   return Generate(CpuTarget(), CpuMakefile, input, options);

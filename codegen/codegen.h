@@ -28,11 +28,17 @@ struct GeneratedFile {
   bool operator==(const GeneratedFile&) const = default;
 };
 
+// The folder of a program for so many ranks beside a larger one: "ranks_4".
+std::string FolderOfRanks(int ranks);
+
 struct CodegenOptions {
   // Only the program of this rank, with its coordinates as constants.
   std::optional<int> rank;
   LaunchDefault launch;
   bool repeats_layers = false;  // Equal layers one by one (TextOptions).
+  // The same model for fewer ranks, the most first: programs in folders of their own, which share the runtime and are
+  // built with this one. run.sh starts them where there is no room for this one.
+  std::vector<CodegenInput> also = {};
 };
 
 // C++17 with OpenMP, oneDNN, and MPI or Gloo. `training.data.path` is written as it is: it should be absolute, or

@@ -1,6 +1,7 @@
 #include "codegen/source/makefile.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 
 namespace cleave::codegen {
@@ -37,10 +38,10 @@ IDLEFLAGS = -Og
 
 STARTER_FOLDERS = runtime/starter runtime/trace
 SCHEDULER_FOLDERS = runtime/rendezvous runtime/scheduler runtime/trace
-CXX = g++
+@ALSO@CXX = g++
 MPICXX = mpicxx
 LINK = $(CXX)
-PROGRAMS = $(PROGRAM) starter
+PROGRAMS = $(TRAINERS) starter
 ifeq ($(COMM),mpi)
 LINK = $(MPICXX)
 PROGRAM = program
@@ -58,6 +59,8 @@ else
 $(error COMM is `$(COMM)`, and must be mpi, @MEET@ or local)
 endif
 
+MAINS = $(MAIN) $(ALSO:%=ranks_%/$(MAIN))
+TRAINERS = $(PROGRAM) $(ALSO:%=ranks_%/$(PROGRAM))
 BUILD = build
 USED = $(filter-out $(UNUSED),$(FOLDERS))
 
@@ -82,11 +85,11 @@ endif
 
 # Of a unit: its sources, how it is compiled, and how its compiler reads headers. Only Gloo throws exceptions; the
 # bodies of a model's own ops may, and libraries of CUDA.
-THROWING = runtime/comm/gloo.cc $(CUDA_THROWING) $(if $(wildcard custom),$(MAIN))
+THROWING = runtime/comm/gloo.cc $(CUDA_THROWING) $(if $(wildcard custom),$(MAINS))
 folders = $(basename $(1)) $(WITH_$(basename $(1)))
-sources = $(if $(filter $(MAIN),$(1)),$(1),$(filter-out %_test.cc,$(wildcard $(addsuffix /*$(suffix $(1)),$(folders)))))
+sources = $(if $(filter $(MAINS),$(1)),$(1),$(filter-out %_test.cc,$(wildcard $(addsuffix /*$(suffix $(1)),$(folders)))))
 FLAGS_runtime/comm/mpi = -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX
-level = $(if $(filter $(MAIN) $(HOT:%=%.cc) %.cu,$(1)),,$(if $(filter $(IDLE:%=%.cc),$(1)),$(IDLEFLAGS),$(COLDFLAGS)))
+level = $(if $(filter $(MAINS) $(HOT:%=%.cc) %.cu,$(1)),,$(if $(filter $(IDLE:%=%.cc),$(1)),$(IDLEFLAGS),$(COLDFLAGS)))
 flags = $(level) $(FLAGS_$(basename $(1)))
 compiler = $(if $(filter runtime/comm/mpi.cc,$(1)),$(MPICXX),$(CXX))
 host = $(compiler) $(CXXFLAGS) $(if $(filter $(THROWING),$(1)),,-fno-exceptions)
@@ -99,10 +102,12 @@ described = $(call quoted,$(1)) $(call quoted,$(compile)) $(call quoted,$(prepro
 joined = $(foreach folder,$(1),$(WITH_$(folder)))
 units = $(foreach folder,$(filter-out $(joined),$(1)),\
 	$(addprefix $(folder),$(sort $(suffix $(wildcard $(folder)/*.cc $(folder)/*.cu)))))
-$(PROGRAM)_UNITS := $(MAIN) $(call units,$(USED) $(OTHER_FOLDERS))
+SHARED_UNITS := $(call units,$(USED) $(OTHER_FOLDERS))
+$(PROGRAM)_UNITS := $(MAIN) $(SHARED_UNITS)
+$(foreach ranks,$(ALSO),$(eval ranks_$(ranks)/$(PROGRAM)_UNITS := ranks_$(ranks)/$(MAIN) $(SHARED_UNITS)))
 starter_UNITS := $(call units,$(STARTER_FOLDERS))
 scheduler_UNITS := $(call units,$(SCHEDULER_FOLDERS))
-UNITS := $($(PROGRAM)_UNITS)
+UNITS := $(MAINS) $(SHARED_UNITS)
 UNITS += $(filter-out $(UNITS),$(sort $(foreach program,$(PROGRAMS),$($(program)_UNITS))))
 
 # An object is named UNIT.KEY.o after all that it is made from, so one that is there is right. Those of the runtime are
@@ -124,15 +129,13 @@ names = $(filter $($(1)_UNITS:%=%.%),$(NAMES))
 objects = $(names:%=$(BUILD)/%.o)
 
 # What a program is made from is in $(BUILD)/PROGRAM.made_from. It is linked again unless that is the same.
-link = $(if $(filter $(PROGRAM),$(1)),$(LINK),$(CXX)) $(CXXFLAGS)
-libraries = $(if $(filter $(PROGRAM),$(1)),$(LDLIBS),-lpthread)
+link = $(if $(filter $(TRAINERS),$(1)),$(LINK),$(CXX)) $(CXXFLAGS)
+libraries = $(if $(filter $(TRAINERS),$(1)),$(LDLIBS),-lpthread)
 made_from = $(SOURCES) $(names) $(link) $(libraries)
 is_made = $(if $(subst |$(strip $(made_from))|,,|$(strip $(file <$(BUILD)/$(1).made_from))|),,$(1))
 all: $(PROGRAMS)
 
-$(PROGRAM): | $(call objects,$(PROGRAM))
-starter: | $(call objects,starter)
-scheduler: | $(call objects,scheduler)
+$(foreach program,$(TRAINERS) starter scheduler,$(eval $(program): | $(call objects,$(program))))
 
 # What is being written has another name until it is complete.
 PART := $(shell mktemp -u XXXXXXXX).part
@@ -143,13 +146,13 @@ $(PROGRAMS):
 	@mv $@.$(PART) $@ && printf '%s\n' $(call quoted,$(strip $(call made_from,$@))) >$(BUILD)/$@.$(PART) && mv $(BUILD)/$@.$(PART) $(BUILD)/$@.made_from
 
 unit = $(basename $*)
-source = $(if $(filter $(MAIN),$(unit)),$(MAIN),$(BUILD)/$(unit))
+source = $(if $(filter $(MAINS),$(unit)),$(unit),$(BUILD)/$(unit))
 define compiled
-	$(if $(filter $(MAIN),$(unit)),,@printf '#include "%s"\n' $(call sources,$(unit)) >$(source).$(PART) && mv $(source).$(PART) $(source))
+	$(if $(filter $(MAINS),$(unit)),,@printf '#include "%s"\n' $(call sources,$(unit)) >$(source).$(PART) && mv $(source).$(PART) $(source))
 	$(call compile,$(unit)) -c -o $@.$(PART) $(source)
 	@[ "$$($(objects.sh) names $(call described,$(unit)))" = '$*' ] || { echo '$(unit) has changed while it was compiled: start make again' >&2; rm -f $@.$(PART); exit 1; }
 	@mv $@.$(PART) $@
-	$(if $(CACHE),$(if $(filter $(MAIN),$(unit)),,@$(objects.sh) keep $@ $*.o $(CACHE)))
+	$(if $(CACHE),$(if $(filter $(MAINS),$(unit)),,@$(objects.sh) keep $@ $*.o $(CACHE)))
 endef
 
 # A kept object gets a second name here, under which it stays when the first is removed. Where it is gone already it is
@@ -161,7 +164,7 @@ $(BUILD)/%.o:
 	@for other in $(BUILD)/$(unit).*.o; do [ $$other = $@ ] || rm -f $$other; done
 
 clean:
-	rm -rf build program program_@MEET@ program_local starter scheduler
+	rm -rf build starter scheduler $(foreach folder,./ $(ALSO:%=ranks_%/),$(addprefix $(folder),program program_@MEET@ program_local))
 
 .PHONY: all clean $(filter-out $(foreach program,$(PROGRAMS),$(call is_made,$(program))),$(PROGRAMS))
 )make";
@@ -193,10 +196,15 @@ endif
 }  // namespace
 
 std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sources) {
-  std::string list;
+  std::string list, also;
   for (const std::string& folder : sources.folders) absl::StrAppend(&list, " \\\n\t", folder);
+  if (!sources.also.empty()) {
+    also = absl::StrCat("# The same model for fewer ranks: ranks_N/$(MAIN), which are built with it.\nALSO = ",
+                        absl::StrJoin(sources.also, " "), "\n");
+  }
   return absl::StrReplaceAll(kMakefile, {{"@OPENING@", target.opening},
                                          {"@FOLDERS@", list},
+                                         {"@ALSO@", also},
                                          {"@HOT@", target.hot},
                                          {"@LIBRARIES@", target.libraries},
                                          {"@MEET@", target.meeting_comm},

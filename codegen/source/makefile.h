@@ -26,6 +26,7 @@ struct MakefileOfTarget {
 // What lies beside the program.
 struct ProgramSources {
   std::vector<std::string> folders;    // Where sources lie, relative to the Makefile; those that take longest first.
+  std::vector<int> also = {};          // Programs for so many ranks lie in folders of their own (FolderOfRanks).
   bool read_compressed_files = false;  // They are linked with zlib.
   bool read_tokenizers = false;        // They are linked with PCRE2.
   bool read_images = false;            // They are linked with libjpeg and libpng.

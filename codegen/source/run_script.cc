@@ -1,6 +1,7 @@
 #include "codegen/source/run_script.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 
 namespace cleave::codegen {
@@ -9,7 +10,7 @@ namespace {
 constexpr char kRunScript[] = R"sh(#!/bin/sh
 # Starts the program on @RANKS@, in this folder:
 #
-#   ./run.sh [--restarts N] [--launch mpirun | rank-table FILE | dynamic | local] [flags of the program]
+#   ./run.sh [--restarts N] [--hosts FILE] [--launch mpirun | rank-table FILE | dynamic | local] [flags of the program]
 #
 # mpirun starts processes that MPI connects; with rank-table and dynamic they meet by themselves; with local the ranks are
 # threads of one process. Without --launch: the first of mpirun, dynamic and local for which this machine has what it needs.
@@ -17,25 +18,38 @@ constexpr char kRunScript[] = R"sh(#!/bin/sh
 # Where the environment says that this is one rank of a job (RANK_TABLE_FILE and RANK_ID, RANK and WORLD_SIZE, or SLURM_PROCID),
 # without --launch that rank alone is started. Every rank's output goes on and into log_output/1/rank.N/stdout and stderr.
 # --restarts N: a job that has lost a process, or could not write, goes on from its last checkpoint; it is given up after N
-# restarts without a new one. The exit code is that of the first rank that failed; 128 + its number where a signal has ended this script.
+# restarts without a new one. --hosts FILE: the hosts that may be there, a line each, as `node1 slots=4`: before each start
+# those that answer are counted, and the job takes as many ranks as fit, of those for which there is a program. The exit code is that of the first rank that failed; 128 + its number where a signal has ended this script.
 ranks=@COUNT@
+also='@ALSO@'
+folder=
 launch=@LAUNCH@
 table=@TABLE@
 here=
 restarts=0
+hosts=
 
 fail() {
   echo "run.sh: $2" >&2
   exit "$1"
 }
-usage="use ./run.sh [--restarts N] [--launch mpirun | rank-table FILE | dynamic | local] [flags of the program]"
+usage="use ./run.sh [--restarts N] [--hosts FILE] [--launch mpirun | rank-table FILE | dynamic | local] [flags of the program]"
 
-if [ "${1-}" = --restarts ]; then
-  restarts=${2-}
-  case $restarts in '' | 0* | *[!0-9]* | ??????*) fail 2 "--restarts takes a number of 1 to 99999: $usage" ;; esac
+while :; do
+  case ${1-} in
+    --restarts)
+      restarts=${2-}
+      case $restarts in '' | 0* | *[!0-9]* | ??????*) fail 2 "--restarts takes a number of 1 to 99999: $usage" ;; esac
+      ;;
+    --hosts)
+      hosts=${2-}
+      case $hosts in '') fail 2 "--hosts takes a file: $usage" ;; /*) ;; *) hosts=$PWD/$hosts ;; esac
+      ;;
+    --launch=* | --restarts* | --hosts*) fail 2 "$usage" ;;
+    *) break ;;
+  esac
   shift 2
-fi
-case ${1-} in --launch=* | --restarts*) fail 2 "$usage" ;; esac
+done
 if [ "${1-}" = --launch ]; then
   launch=${2:-none}
   [ "$launch" != rank-table ] || { table=${3-} && [ -n "$table" ] && shift; } || fail 2 "$usage"
@@ -57,6 +71,17 @@ if [ -z "$launch" ]; then
     launch=local
   fi
 fi
+
+# The program for so many ranks alone is started, if there is one.
+take() {
+  case " $also " in *" $1 "*) ranks=$1 also= folder=ranks_$1/ ;; esac
+}
+
+# The paths of the program of that name: for each number of ranks, as "program ranks_4/program".
+paths() {
+  echo "$folder$1"
+  for number in $also; do echo "ranks_$number/$1"; done
+}
 
 # Whether all these programs were made from the sources that lie here, if any do.
 are_built() {
@@ -107,43 +132,61 @@ copied='
   rm -r "$pipes"
   exec "$@"'
 
+case $hosts$launch in
+  /*this-rank | /*rank-table) fail 2 "--hosts is for jobs whose ranks one run.sh starts" ;;
+  /*dynamic) [ -z "${CLEAVE_SCHEDULER-}" ] || fail 2 "--hosts is for jobs whose ranks one run.sh starts" ;;
+esac
+
 # From here on ./starter ends all processes that it starts, when it gets a signal and when it is killed.
 case $launch in
   mpirun)
     command -v mpirun >/dev/null 2>&1 || fail 5 "mpirun is not there: install MPI (Debian: openmpi-bin)"
-    build mpi program starter
+    program=program
+    build mpi $(paths program) starter
     # Ranks share the cores. They are not bound: a bound rank would keep its threads on one core.
     # On one host ranks meet in shared memory: to look for the networks of a cluster takes a fifth of a second.
-    [ -n "${SLURM_JOB_ID-}${PBS_JOBID-}${LSB_JOBID-}${PE_HOSTFILE-}${OMPI_MCA_orte_default_hostfile-}" ] ||
+    [ -n "$hosts${SLURM_JOB_ID-}${PBS_JOBID-}${LSB_JOBID-}${PE_HOSTFILE-}${OMPI_MCA_orte_default_hostfile-}" ] ||
       export OMPI_MCA_pml="${OMPI_MCA_pml:-ob1}" OMPI_MCA_btl="${OMPI_MCA_btl:-^openib,ofi,uct}"
     # Root may start it, as containers do.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     # What ranks print, Open MPI 4 writes into log_output too. Version 5 names the files otherwise, and with PMIx 5.0.7
     # loses what is printed where their folder is there already: a shell that becomes the rank has it copied.
     case $(mpirun --version 2>/dev/null) in
-      *"(Open MPI) 4."*) set -- --output-filename log_output ./program "$@" ;;
-      *) set -- sh -c "$copied" sh ./program "$@" ;;
+      *"(Open MPI) 4."*) set -- --output-filename log_output {program} "$@" ;;
+      *) set -- sh -c "$copied" sh {program} "$@" ;;
     esac
-    set -- mpirun -n "$ranks" --bind-to none --oversubscribe "$@"
+    set -- mpirun ${hosts:+--hostfile log_output/hosts} -n {ranks} --bind-to none --oversubscribe "$@"
     ;;
   this-rank)
-    are_built program_@MEET@ starter || fail 5 "program_@MEET@ is not built from the sources in this folder: make COMM=@MEET@"
-    set -- ./program_@MEET@ "$@"
+    [ -z "${RANK_ID-}" ] || [ -z "$also" ] || take "$(./scheduler size "${RANK_TABLE_FILE-}")"
+    [ -n "${RANK_ID-}" ] || take "${WORLD_SIZE:-${SLURM_NTASKS-}}"
+    program=program_@MEET@
+    are_built $(paths program_@MEET@) starter || fail 5 "program_@MEET@ is not built from the sources in this folder: make COMM=@MEET@"
+    set -- {program} "$@"
     ;;
   rank-table | dynamic)
-    build @MEET@ program_@MEET@ starter scheduler
-    [ "$launch" != rank-table ] || here=$(./scheduler ranks "$table") || exit $?
-    set -- ./program_@MEET@ "$@"
+    program=program_@MEET@
+    build @MEET@ $(paths program_@MEET@) starter scheduler
+    if [ "$launch" = rank-table ]; then
+      here=$(./scheduler ranks "$table") || exit $?
+      take "$(./scheduler size "$table")"
+    elif [ -n "${CLEAVE_SCHEDULER-}" ]; then
+      take "${CLEAVE_WORKERS-}"
+    fi
+    set -- {program} "$@"
     ;;
   local)
-    build local program_local starter
-    set -- ./program_local "$@"
+    program=program_local
+    build local $(paths program_local) starter
+    set -- {program} "$@"
     ;;
   *)
     fail 2 "$usage"
     ;;
 esac
-exec ./starter "$restarts" "$launch" "$ranks" "$table" "$here" "$@"
+programs=$ranks:./$folder$program
+for number in $also; do programs="$programs $number:./ranks_$number/$program"; done
+exec ./starter "$restarts" "$launch" "$programs" "$hosts" "$table" "$here" "$@"
 )sh";
 
 // A word of the shell.
@@ -153,9 +196,14 @@ std::string Quoted(const std::string& text) {
 
 }  // namespace
 
-std::string RunScript(int ranks, absl::string_view meeting_comm, const LaunchDefault& launch) {
-  return absl::StrReplaceAll(kRunScript, {{"@RANKS@", ranks == 1 ? "one rank" : absl::StrCat(ranks, " ranks")},
-                                          {"@COUNT@", absl::StrCat(ranks)},
+std::string RunScript(const std::vector<int>& ranks, absl::string_view meeting_comm, const LaunchDefault& launch) {
+  std::string all = ranks[0] == 1 ? "one rank" : absl::StrCat(ranks[0], " ranks");
+  for (size_t i = 1; i < ranks.size(); ++i) {
+    absl::StrAppend(&all, i == 1 ? ", or where there is no room for these on " : " or ", ranks[i]);
+  }
+  return absl::StrReplaceAll(kRunScript, {{"@RANKS@", all},
+                                          {"@COUNT@", absl::StrCat(ranks[0])},
+                                          {"@ALSO@", absl::StrJoin(ranks.begin() + 1, ranks.end(), " ")},
                                           {"@MEET@", std::string(meeting_comm)},
                                           {"@LAUNCH@", launch.way},
                                           {"@TABLE@", Quoted(launch.rank_table)}});

@@ -165,7 +165,7 @@ used() {
 
 sources() {
   for tree in runtime custom; do [ ! -d $tree ] || find $tree -type f; done |
-    { ls Makefile ./*.c[cu] && sort; } 2>/dev/null | tr '\n' '\0' | xargs -0 sha256sum | sha256sum | cut -c1-32
+    { ls Makefile ./*.c[cu] ranks_*/*.c[cu]; sort; } 2>/dev/null | tr '\n' '\0' | xargs -0 sha256sum | sha256sum | cut -c1-32
 }
 
 case $1 in

@@ -4,6 +4,7 @@
 //                            says on standard output where, gives CLEAVE_WORKERS ranks their numbers, and ends with the
 //                            job
 //   scheduler ranks TABLE    prints which ranks of a rank table are on this host
+//   scheduler size TABLE     prints how many ranks a rank table has
 //
 // Exit codes are those of a program: 2 usage, 3 the table is wrong, 5 the address cannot be listened at, or the table
 // has no rank for this host, 6 ranks are missing or were lost.
@@ -62,6 +63,12 @@ int PrintRanks(const std::string& table) {
   return 0;
 }
 
+int PrintSize(const std::string& path) {
+  Result<RankTable> table = ReadRankTable(path);
+  std::printf("%zu\n", ValueOrDie(table).ranks.size());
+  return 0;
+}
+
 volatile sig_atomic_t starter = 0;  // The process that has started this one with ranks, or 0.
 
 // Otherwise a shell that stops it would print that. Ranks that save what they have done still need it: where it has
@@ -99,7 +106,8 @@ int RunScheduler() {
 int Main(int argc, char** argv) {
   if (argc == 1) return RunScheduler();
   if (argc == 3 && argv[1] == std::string("ranks")) return PrintRanks(argv[2]);
-  Die(ExitCode::kUsage, "use `scheduler` or `scheduler ranks TABLE`");
+  if (argc == 3 && argv[1] == std::string("size")) return PrintSize(argv[2]);
+  Die(ExitCode::kUsage, "use `scheduler`, `scheduler ranks TABLE` or `scheduler size TABLE`");
 }
 
 }  // namespace

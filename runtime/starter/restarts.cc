@@ -42,18 +42,6 @@ int64_t LastCheckpoint(const std::string& checkpoints) {
   return last;
 }
 
-void SayAndLog(const std::string& text) {
-  std::fprintf(stderr, "run.sh: %s\n", text.c_str());
-  FILE* const log = std::fopen(kLog, "ae");
-  if (log == nullptr) return;  // The disk may be full.
-  char when[32];
-  const std::time_t now = std::time(nullptr);
-  std::tm utc;
-  std::strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-  std::fprintf(log, "%s %s\n", when, text.c_str());
-  std::fclose(log);
-}
-
 std::string CodeText(int code) {
   if (code <= 128) return Format("exit code %d", code);
   return Format("exit code %d, signal %d (%s)", code, code - 128, strsignal(code - 128));
@@ -106,6 +94,18 @@ int RunApart(const std::function<int(int)>& run, int attempt, Signals& signals) 
 }
 
 }  // namespace
+
+void SayAndLog(const std::string& text) {
+  std::fprintf(stderr, "run.sh: %s\n", text.c_str());
+  FILE* const log = std::fopen(kLog, "ae");
+  if (log == nullptr) return;  // The disk may be full.
+  char when[32];
+  const std::time_t now = std::time(nullptr);
+  std::tm utc;
+  std::strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+  std::fprintf(log, "%s %s\n", when, text.c_str());
+  std::fclose(log);
+}
 
 bool MayEndBetter(int exit_code) {
   return exit_code == static_cast<int>(ExitCode::kEnvironment) || exit_code == static_cast<int>(ExitCode::kFailed) ||

@@ -12,6 +12,9 @@
 
 namespace cleave::runtime {
 
+// To standard error and, with the time, to `log_output/restarts.log`.
+void SayAndLog(const std::string& text);
+
 // Whether an attempt that ended so may end better: a process was lost or killed, a disk was full, a port was taken.
 // Wrong usage, wrong data and a loss that is not finite would be the same again.
 bool MayEndBetter(int exit_code);

@@ -1,9 +1,11 @@
 // Runs the processes of a generated program, for run.sh.
 //
-//   starter RESTARTS WAY RANKS TABLE HERE COMMAND…
+//   starter RESTARTS WAY PROGRAMS HOSTS TABLE HERE COMMAND…
 //
-// starts the processes of this host of a job of RANKS ranks, and ends when all have ended. RESTARTS: how often it
-// begins again, as restarts.h has it; the COMMAND then gets the flag --auto-resume.
+// starts the processes of this host of a job, and ends when all have ended. RESTARTS: how often it begins again, as
+// restarts.h has it; the COMMAND then gets the flag --auto-resume. PROGRAMS: for how many ranks there are programs, the
+// most first, as "8:./program 4:./ranks_4/program"; the first is started, or with HOSTS, a file as hosts.h has it, the
+// first for which there is room. The first words `{ranks}` and `{program}` of the COMMAND stand for what is started.
 //
 // WAY is as in `run.sh --launch`, or this-rank. Of rank-table: the path of the TABLE, and which of its ranks are HERE,
 // as `scheduler ranks` prints them; else these are empty. The exit code is 2 for wrong usage, 5 where a folder cannot
@@ -17,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +32,7 @@
 #include "runtime/file/file.h"
 #include "runtime/lock/lock.h"
 #include "runtime/starter/environment.h"
+#include "runtime/starter/hosts.h"
 #include "runtime/starter/processes.h"
 #include "runtime/starter/restarts.h"
 
@@ -172,6 +176,59 @@ Process RankProcess(int attempt, int number, std::vector<std::pair<std::string, 
   return {Format("rank %d", number), logs, std::move(environment), command};
 }
 
+// Of the job for so many ranks.
+struct Program {
+  std::string ranks;
+  std::string path;
+};
+
+// "8:./program 4:./ranks_4/program"
+std::vector<Program> ReadPrograms(const std::string& text) {
+  std::vector<Program> programs;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const size_t colon = std::min(text.find(':', begin), end);
+    programs.push_back({text.substr(begin, colon - begin), text.substr(std::min(colon + 1, end), end - colon - 1)});
+    begin = end + 1;
+  }
+  if (programs.empty()) Die(ExitCode::kUsage, "there is no program to start");
+  return programs;
+}
+
+// "1 slot", "2 slots"
+std::string CountText(const std::string& count, const std::string& what) {
+  return count + " " + what + (count == "1" ? "" : "s");
+}
+
+// The program with most ranks for which the hosts that answer have room. Writes these where mpirun reads them.
+Program ProgramWithRoom(int attempt, const std::string& way, const std::vector<Program>& programs,
+                        const std::string& path) {
+  const HostsLeft left = FindHosts(path, /*only_here=*/way != "mpirun");
+  std::string lost;
+  for (const std::string& host : left.lost) lost += (lost.empty() ? "; no answer from " : ", ") + host;
+  const std::string slots = CountText(std::to_string(left.slots), "slot");
+  for (const Program& program : programs) {
+    if (WorkersOrDie("the number of ranks", program.ranks) > left.slots) continue;
+    if (way == "mpirun") WriteHosts(left.hosts, Format("%s/hosts", kLogs));
+    const bool is_first = &program == &programs[0];
+    if (programs.size() > 1 && (attempt > 1 || !is_first)) {
+      SayAndLog(Format("attempt %d runs on %s%s: `%s` has %s%s", attempt, CountText(program.ranks, "rank").c_str(),
+                       is_first ? "" : (" in place of " + programs[0].ranks).c_str(), path.c_str(), slots.c_str(),
+                       lost.c_str()));
+    }
+    return program;
+  }
+  SayAndLog(Format("attempt %d is not started: `%s` has %s%s, and the smallest program needs %s", attempt, path.c_str(),
+                   slots.c_str(), lost.c_str(), programs.back().ranks.c_str()));
+  std::exit(static_cast<int>(ExitCode::kEnvironment));
+}
+
+// The first such word becomes another one.
+void Replace(const std::string& word, const std::string& other, std::vector<std::string>& command) {
+  const auto found = std::find(command.begin(), command.end(), word);
+  if (found != command.end()) *found = other;
+}
+
 // The program beside this one.
 std::string Scheduler(const std::string& self) { return self.substr(0, self.rfind('/') + 1) + "scheduler"; }
 
@@ -187,10 +244,20 @@ std::vector<int> Numbers(const std::string& text) {
   return numbers;
 }
 
-int Run(int attempt, const std::string& way, const std::string& count, const std::string& table,
-        const std::vector<int>& here, std::vector<std::string> command, const std::string& self) {
+// What this process was told of the job.
+struct JobSettings {
+  std::string way;
+  std::vector<Program> programs;
+  std::string hosts;  // A file, or empty.
+  std::string table;
+  std::vector<int> here;
+  std::vector<std::string> command;
+};
+
+int Run(int attempt, const JobSettings& job, const std::string& self) {
+  const std::string& way = job.way;
+  std::vector<std::string> command = job.command;
   if (attempt > 1) command.push_back("--auto-resume");
-  const int ranks = WorkersOrDie("the number of ranks", count);
   std::vector<Process> processes;
   std::vector<std::pair<std::string, int>> started;
   // Nobody else may start a job in this folder while this one runs. A job of several hosts is locked by its rank 0
@@ -202,8 +269,14 @@ int Run(int attempt, const std::string& way, const std::string& count, const std
     lock.emplace(std::move(taken.value()));
     CheckFolderOfProgram(command);
   };
+  const bool is_whole = way == "mpirun" || way == "local" || (way == "dynamic" && Variable("CLEAVE_SCHEDULER").empty());
+  if (is_whole) take_lock();
+  const Program program = job.hosts.empty() ? job.programs[0] : ProgramWithRoom(attempt, way, job.programs, job.hosts);
+  const std::string& count = program.ranks;
+  const int ranks = WorkersOrDie("the number of ranks", count);
+  Replace("{ranks}", count, command);
+  Replace("{program}", program.path, command);
   if (way == "mpirun") {
-    take_lock();
     CheckFolderOfMpirun();
     for (const Logs& logs : AllLogs()) KeepLogs(logs.folder, attempt);
     // When mpirun gets SIGTERM, it ends its ranks.
@@ -216,18 +289,17 @@ int Run(int attempt, const std::string& way, const std::string& count, const std
     processes.push_back(RankProcess(attempt, std::atoi(number.c_str()), {}, command));
   } else if (way == "rank-table") {
     unsetenv("CLEAVE_SCHEDULER");
-    if (static_cast<int>(here.size()) == ranks) {
+    if (static_cast<int>(job.here.size()) == ranks) {
       take_lock();
       MakeSecret();
     }
-    for (const int rank : here) {
+    for (const int rank : job.here) {
       processes.push_back(
-          RankProcess(attempt, rank, {{"RANK_TABLE_FILE", table}, {"RANK_ID", std::to_string(rank)}}, command));
+          RankProcess(attempt, rank, {{"RANK_TABLE_FILE", job.table}, {"RANK_ID", std::to_string(rank)}}, command));
     }
   } else if (way == "dynamic") {
     std::string scheduler = Variable("CLEAVE_SCHEDULER");
     if (scheduler.empty()) {
-      take_lock();
       MakeSecret();
       const Announced announced = StartAndRead(
           {"the scheduler", "", {{"CLEAVE_SCHEDULER", "127.0.0.1:0"}, {"CLEAVE_WORKERS", count}}, {Scheduler(self)}});
@@ -242,7 +314,6 @@ int Run(int attempt, const std::string& way, const std::string& count, const std
           attempt, rank, {{"CLEAVE_SCHEDULER", scheduler}, {"CLEAVE_LOCAL_RANK", std::to_string(rank)}}, command));
     }
   } else if (way == "local") {
-    take_lock();
     processes.push_back(RankProcess(attempt, 0, {}, command));
     processes.back().name = "the process of all ranks";
   } else {
@@ -254,13 +325,16 @@ int Run(int attempt, const std::string& way, const std::string& count, const std
 }
 
 int Main(int argc, char** argv) {
-  if (argc < 7) Die(ExitCode::kUsage, "use `starter RESTARTS WAY RANKS TABLE HERE COMMAND…`");
+  if (argc < 8) Die(ExitCode::kUsage, "use `starter RESTARTS WAY PROGRAMS HOSTS TABLE HERE COMMAND…`");
   const int restarts = std::atoi(argv[1]);
-  const std::vector<std::string> command(argv + 6, argv + argc);
-  const auto run = [&](int attempt) {
-    return Run(attempt, argv[2], argv[3], argv[4], Numbers(argv[5]), command, argv[0]);
-  };
-  return restarts > 0 ? RunWithRestarts(restarts, CheckpointsOf(command), run) : run(1);
+  const JobSettings job = {.way = argv[2],
+                           .programs = ReadPrograms(argv[3]),
+                           .hosts = argv[4],
+                           .table = argv[5],
+                           .here = Numbers(argv[6]),
+                           .command = {argv + 7, argv + argc}};
+  const auto run = [&](int attempt) { return Run(attempt, job, argv[0]); };
+  return restarts > 0 ? RunWithRestarts(restarts, CheckpointsOf(job.command), run) : run(1);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ int Main(const std::vector<std::string>& arguments) {
       return 2;
     }
   }
-  const std::vector<Programs> all = Copies(BuildPrograms(FreshFolder("faults")), static_cast<int>(options["--jobs"]));
+  std::vector<Programs> all = Copies(BuildPrograms(FreshFolder("faults")), static_cast<int>(options["--jobs"]));
+  MountSmallDisks(all);
   std::optional<Fault> only;
   if (options["--fault"] >= 0) only = static_cast<Fault>(options["--fault"] % kFaults);
   const std::vector<Injection> injections =

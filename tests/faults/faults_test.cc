@@ -16,8 +16,9 @@ constexpr uint64_t kSeed = 1;
 constexpr int kJobs = 3;  // Some faults are mostly waited for.
 
 TEST(Faults, EachJobEndsInTimeAndSaysWhy) {
-  const std::vector<Programs> all = Copies(BuildPrograms(FreshFolder("faults")), kJobs);
+  std::vector<Programs> all = Copies(BuildPrograms(FreshFolder("faults")), kJobs);
   ASSERT_FALSE(HasFailure());
+  MountSmallDisks(all);
   const std::vector<Injection> injections = Injections(kInjections, kSeed);
   std::vector<std::string> failures(injections.size());
   std::atomic<size_t> next = 0;

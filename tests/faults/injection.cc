@@ -66,6 +66,8 @@ std::string NameOf(Fault fault) {
       return "a damaged checkpoint";
     case Fault::kRestart:
       return "faults of a job that begins again";
+    case Fault::kNoRoom:
+      return "a full disk of checkpoints";
   }
   return "";
 }
@@ -147,7 +149,7 @@ struct Expected {
 class Trial {
  public:
   Trial(const Injection& injection, const Programs& programs)
-      : injection_(injection), program_(programs.of(injection.work)) {
+      : injection_(injection), program_(programs.of(injection.work)), small_disk_(programs.small_disk) {
     fs::remove_all(out_);
   }
 
@@ -181,6 +183,8 @@ class Trial {
         return Damage();
       case Fault::kRestart:
         return Restart();
+      case Fault::kNoRoom:
+        return small_disk_.empty() ? std::nullopt : NoRoom();
     }
     return std::nullopt;
   }
@@ -193,6 +197,8 @@ class Trial {
     std::vector<std::string> environment = {};
     std::optional<Way> way = std::nullopt;  // Another one than that of the injection.
     int restarts = 0;
+    std::string hosts = {};        // The file of --hosts.
+    std::string checkpoints = {};  // Where they are; empty: with what else the job writes.
   };
 
   Settings Usual() const { return {.inputs = program_.inputs, .out = out_}; }
@@ -206,11 +212,13 @@ class Trial {
     const Way way = settings.way.value_or(injection_.way);
     std::vector<std::string> flags;
     if (settings.restarts > 0) flags = {"--restarts", absl::StrCat(settings.restarts)};
+    if (!settings.hosts.empty()) flags.insert(flags.end(), {"--hosts", settings.hosts});
     flags.insert(flags.end(), {"--launch", NameOf(way)});
     if (way == Way::kRankTable) flags.push_back(program_.folder + "/ranks.json");
     for (const std::string& flag : settings.flags) flags.push_back(flag);
     flags.insert(flags.end(), settings.inputs.begin(), settings.inputs.end());
     flags.insert(flags.end(), {"--out", settings.out});
+    if (!settings.checkpoints.empty()) flags.insert(flags.end(), {"--checkpoints", settings.checkpoints});
     // Open MPI's sockets need a short path.
     std::vector<std::string> environment = {"TMPDIR=/tmp", "OMP_NUM_THREADS=1", absl::StrCat("CLEAVE_PORT=", port_)};
     for (const std::string& setting : settings.environment) environment.push_back(setting);
@@ -260,7 +268,7 @@ class Trial {
   // Whether the job says itself how it ended.
   bool EndsByItself() const {
     return injection_.fault == Fault::kNotFinite || injection_.fault == Fault::kTerminate ||
-           injection_.fault == Fault::kRestart;
+           injection_.fault == Fault::kRestart || injection_.fault == Fault::kNoRoom;
   }
 
   std::string RankText() const {
@@ -430,10 +438,11 @@ class Trial {
   }
 
   // The steps of the checkpoints, the last one at the end.
-  std::vector<int64_t> SavedSteps() const {
+  std::vector<int64_t> SavedSteps() const { return SavedSteps(out_ + "/checkpoints"); }
+  static std::vector<int64_t> SavedSteps(const std::string& folder) {
     std::vector<int64_t> steps;
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(out_ + "/checkpoints", error)) {
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
       int64_t step = 0;
       const std::string name = entry.path().filename().string();
       if (absl::StartsWith(name, "step_") && absl::SimpleAtoi(name.substr(5), &step)) steps.push_back(step);
@@ -457,13 +466,15 @@ class Trial {
 
   // Goes on from the checkpoint of step `last`, from the beginning if that is 0, for a few steps, with the losses of
   // training that was not interrupted. `warning`: as above.
-  std::optional<std::string> GoOn(int64_t last, const std::string& warning = "") const {
+  std::optional<std::string> GoOn(int64_t last, const std::string& warning = "",
+                                  const std::string& checkpoints = "") const {
     constexpr int64_t kSteps = 5;
     Settings whole = Usual();
     whole.out = out_ + "_whole";
     whole.way = Way::kLocal;
     Settings resumed = Usual();
     resumed.flags = {"--quiet", "--checkpoint-every", "1", "--keep", "2"};
+    resumed.checkpoints = checkpoints;
     if (last > 0) resumed.flags.push_back("--resume");
     if (std::optional<std::string> problem = TrainTo(last + kSteps, whole)) return problem;
     if (std::optional<std::string> problem = TrainTo(last + kSteps, resumed, warning)) return problem;
@@ -473,7 +484,7 @@ class Trial {
       return absl::StrCat(losses.size(), " and ", expected.size(), " steps instead of ", last + kSteps);
     }
     for (size_t i = 0; i < losses.size(); ++i) {
-      const double allowed = injection_.way == Way::kLocal ? 0 : 1e-5 * expected[i];
+      const double allowed = injection_.way == Way::kLocal && !LosesHosts() ? 0 : 1e-5 * expected[i];
       if (!(std::abs(losses[i] - expected[i]) <= allowed)) {
         return absl::StrCat("the loss of step ", i + 1, " is ", losses[i], ", not ", expected[i], "; resumed at ",
                             last);
@@ -483,7 +494,8 @@ class Trial {
     const bool is_resumed = absl::StrContains(trained, absl::StrCat("\"resumed_after\":", last, ","));
     if (is_resumed != (last > 0)) return absl::StrCat("it has not gone on after step ", last, ": ", trained);
     size_t folders = 0;
-    for (const auto& entry : fs::directory_iterator(out_ + "/checkpoints")) {
+    const std::string folder = checkpoints.empty() ? out_ + "/checkpoints" : checkpoints;
+    for (const auto& entry : fs::directory_iterator(folder)) {
       folders += entry.is_directory() && entry.path().extension() != ".set_aside" ? 1 : 0;
     }
     if (folders != 2) return absl::StrCat(folders, " folders are left, and 2 checkpoints are kept");
@@ -571,10 +583,27 @@ class Trial {
     return GoOn(kLast - 1, damaged);
   }
 
+  // Whether the job has room for fewer ranks now and then.
+  bool LosesHosts() const {
+    return injection_.fault == Fault::kRestart && injection_.work == Work::kTrain && injection_.way != Way::kRankTable;
+  }
+
+  static bool HasRunOnFewer(const Job& job) {
+    return absl::StrContains(job.Output(), absl::StrCat("runs on ", kFewerRanks, " ranks in place of ", kRanks));
+  }
+
+  // Where there is room for so many ranks, from the next start on.
+  std::string HostsWithRoom(int ranks) const {
+    const std::string path = program_.folder + "/hosts";
+    WriteText(path + ".next", absl::StrCat("localhost slots=", ranks, "\n"));
+    fs::rename(path + ".next", path);
+    return path;
+  }
+
   // What ends a job that begins again: a rank is killed, is stopped, or gets SIGTERM; all ranks are killed, or all
   // processes but run.sh; the last checkpoint is damaged and a rank killed.
   void HurtAttempt(Job& job, std::mt19937_64& random) const {
-    const pid_t rank = job.ProcessOfRank(static_cast<int>(random() % kRanks));
+    const pid_t rank = job.ProcessOfRank(static_cast<int>(random() % (LosesHosts() ? kFewerRanks : kRanks)));
     constexpr int kHurts = 6;
     const uint64_t hurt = random() % kHurts;
     if (hurt == 0 && rank > 0) kill(rank, SIGSTOP);
@@ -602,10 +631,13 @@ class Trial {
     settings.flags = {"--quiet", "--checkpoint-every", "20", "--keep", "2"};
     settings.environment.push_back(absl::StrCat("CLEAVE_TIMEOUT=", kTimeout));
     settings.restarts = 2 * kHurts;
+    if (LosesHosts()) settings.hosts = HostsWithRoom(kRanks);
     Job job = Start(settings);
     for (int hurt = 0; hurt < kHurts; ++hurt) {
       if (std::optional<std::string> problem = AwaitSteps(job, Progress(job))) return problem;
       Delay();
+      // Two hurts may come to one attempt, as one that saves. Room for all ranks is back once some were missing.
+      if (LosesHosts()) HostsWithRoom(HasRunOnFewer(job) ? kRanks : kFewerRanks);
       HurtAttempt(job, random);
     }
     if (std::optional<std::string> problem = AwaitSteps(job, Progress(job))) return problem;
@@ -613,12 +645,61 @@ class Trial {
     if (std::optional<std::string> problem = CheckEnd(job, {.codes = {128 + SIGTERM}, .said = {"restart 1 of "}})) {
       return problem;
     }
+    if (LosesHosts() && !HasRunOnFewer(job)) {
+      return absl::StrCat("it has not run on fewer ranks:\n", job.Output());
+    }
     const std::vector<int64_t> saved = SavedSteps();
     return GoOn(saved.empty() ? 0 : saved.back());
   }
 
+  // Waits until a condition holds; what is wrong if it does not.
+  template <typename Condition>
+  std::optional<std::string> Await(Job& job, const std::string& what, Condition condition) const {
+    for (const double deadline = Seconds() + kSecondsToStart; !condition(); Sleep(0.01)) {
+      if (job.Wait(0).has_value()) return absl::StrCat("the job ended before ", what, ":\n", job.Output());
+      if (Seconds() > deadline) return absl::StrCat("never came: ", what, "\n", job.Output());
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::string> NoRoom() {
+    fs::remove_all(small_disk_ + "/checkpoints");
+    const std::string rest = small_disk_ + "/rest";
+    fs::remove(rest);
+    Settings settings = Usual();
+    settings.checkpoints = small_disk_ + "/checkpoints";
+    settings.flags = {"--quiet", "--checkpoint-every", "10", "--keep", "2"};
+    settings.restarts = 10;
+    Job job = Start(settings);
+    const auto saved = [&] { return SavedSteps(settings.checkpoints); };
+    if (auto problem = Await(job, "a second checkpoint", [&] { return saved().size() >= 2; })) return problem;
+    Delay();
+    bool was_lost = false;
+    int64_t last = 0;
+    const auto is_full = [&] {  // What the removal of an old checkpoint has made room for is taken, too.
+      std::ofstream(rest, std::ios::app) << std::string(static_cast<size_t>(kSmallDisk), 'x');
+      const std::vector<int64_t> steps = saved();
+      was_lost |= steps.empty() || steps.back() < last;
+      if (!steps.empty()) last = steps.back();
+      const std::string output = job.Output();
+      return absl::StrContains(output, "No space left on device") &&
+             absl::StrContains(output, "with exit code 5; step ");
+    };
+    if (auto problem = Await(job, "a full disk", is_full)) return problem;
+    if (was_lost) return "a good checkpoint is gone";
+    fs::remove(rest);
+    if (auto problem =
+            Await(job, "a checkpoint after that", [&] { return !saved().empty() && saved().back() > last; })) {
+      return problem;
+    }
+    kill(job.script(), SIGTERM);
+    if (auto problem = CheckEnd(job, {.codes = {128 + SIGTERM}, .said = {"restart 1 of "}})) return problem;
+    return GoOn(saved().back(), "", settings.checkpoints);
+  }
+
   const Injection injection_;
   const Program& program_;
+  const std::string small_disk_;
   const std::string out_ = program_.folder + "/results";
   int port_ = FreePort();
 };

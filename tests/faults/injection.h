@@ -32,9 +32,10 @@ enum class Fault {
   kKillSaving,   // All processes get SIGKILL while ranks save after each step.
   kTerminate,    // A job that saves gets SIGTERM: run.sh, its group, each of its processes, or a rank.
   kDamage,       // Some bytes of the last checkpoint are others, or missing.
-  kRestart,      // Several of these come to a job that begins again by itself.
+  kRestart,      // Several of these come to a job that begins again by itself, some with room for fewer ranks.
+  kNoRoom,       // The disk of the checkpoints is full for a while, of a job that begins again.
 };
-constexpr int kFaults = 15;
+constexpr int kFaults = 16;
 
 enum class Way { kMpirun, kRankTable, kDynamic, kLocal };
 constexpr int kWays = 4;

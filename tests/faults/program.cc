@@ -1,7 +1,14 @@
 #include "tests/faults/program.h"
 
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -47,6 +54,7 @@ train Faulty {
     checkpoint = every(1);
 }
 )";
+constexpr char kByAnyData[] = "\nparallel {\n    search = data_parallel;\n}\n";
 constexpr char kByData[] = "\nparallel {\n    mesh = (d = 3);\n    search = data_parallel;\n}\n";
 constexpr char kByStages[] = "\nparallel {\n    stages = 3;\n    micro_batches = 4;\n}\n";
 constexpr int kSamples = 48;
@@ -115,9 +123,11 @@ Programs BuildPrograms(const std::string& folder) {
   const std::vector<std::string> comms = {"mpi", "gloo", "local"};
   Programs programs = {.data = folder + "/data", .all = {}};
   WriteData(programs.data, std::nullopt, 1);
-  for (const char* const parallel : {kByData, kByStages}) {
+  for (const char* const parallel : {kByAnyData, kByStages}) {
     const std::string own = absl::StrCat(folder, "/trained_", programs.all.size());
-    programs.all.push_back({.folder = Build(absl::StrCat(kTrained, parallel), {"--devices", "3"}, comms, own),
+    std::vector<std::string> flags = {"--devices", absl::StrCat(kRanks)};
+    if (parallel == kByAnyData) flags.insert(flags.end(), {"--also", absl::StrCat(kFewerRanks)});
+    programs.all.push_back({.folder = Build(absl::StrCat(kTrained, parallel), flags, comms, own),
                             .inputs = {"--epochs", "1000000", "--data", programs.data}});
   }
   const std::string first = Build(kWriting, {"--devices", "1"}, {"local"}, folder + "/first");
@@ -136,14 +146,42 @@ std::vector<Programs> Copies(const Programs& programs, int count) {
     for (const Program& program : programs.all) {
       const std::string folder = absl::StrCat(program.folder, "_", i);
       fs::create_directories(folder);
-      for (const char* name :
-           {"run.sh", "starter", "program", "program_gloo", "program_local", "scheduler", "ranks.json"}) {
+      for (const char* name : {"run.sh", "starter", "scheduler", "ranks.json"}) {
         fs::copy(program.folder + "/" + name, folder + "/" + name);
+      }
+      for (const std::string& fewer : {std::string(), absl::StrCat("/ranks_", kFewerRanks)}) {
+        if (!fs::exists(program.folder + fewer)) continue;
+        fs::create_directories(folder + fewer);
+        for (const char* name : {"program", "program_gloo", "program_local"}) {
+          fs::copy(absl::StrCat(program.folder, fewer, "/", name), absl::StrCat(folder, fewer, "/", name));
+        }
       }
       copy.all.push_back({.folder = folder, .inputs = program.inputs});
     }
   }
   return copies;
+}
+
+void MountSmallDisks(std::vector<Programs>& all) {
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
+  bool is_apart = unshare(CLONE_NEWNS) == 0;
+  if (!is_apart && unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) {
+    std::ofstream("/proc/self/setgroups") << "deny";
+    std::ofstream("/proc/self/uid_map") << user << " " << user << " 1";
+    std::ofstream("/proc/self/gid_map") << group << " " << group << " 1";
+    is_apart = true;
+  }
+  is_apart = is_apart && mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+  for (Programs& programs : all) {
+    const std::string folder = programs.all[0].folder + "/small_disk";
+    fs::create_directories(folder);
+    const std::string size = absl::StrCat("size=", kSmallDisk);
+    if (is_apart && mount("none", folder.c_str(), "tmpfs", 0, size.c_str()) == 0) programs.small_disk = folder;
+  }
+  if (!all[0].small_disk.empty()) return;
+  std::cerr << "\n*** NOT TESTED: disks that are full of checkpoints. No file system can be mounted here: "
+            << std::strerror(errno) << "\n";
 }
 
 }  // namespace cleave::tests::faults

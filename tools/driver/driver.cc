@@ -10,12 +10,14 @@
 #include <variant>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file/file.h"
+#include "base/text/text.h"
 #include "base/units/units.h"
 #include "codegen/codegen.h"
 #include "dsl/syntax/print.h"
@@ -44,6 +46,9 @@ namespace cleave::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Of `--also`: as many models for fewer ranks, the most first.
+using Smaller = std::vector<const CompiledModel*>;
 
 std::string OutputFolder(const CompileOptions& options) {
   if (!options.out.empty()) return options.out;
@@ -81,18 +86,21 @@ Seconds TimeAtPeak(const CompiledModel& compiled) {
   return search::LedgerOf(ExplainedOf(compiled), /*rank=*/0).model_at_peak;
 }
 
+codegen::CodegenInput CodegenInputOf(const CompiledModel& compiled) {
+  return {.graph = compiled.split.distributed.graph,
+          .program = compiled.split.program,
+          .memory = compiled.split.memory,
+          .training = compiled.model.module.training,
+          .parts = compiled.split.parts,
+          .at_peak = TimeAtPeak(compiled)};
+}
+
 // nullopt after an error, which was reported.
 std::optional<std::vector<codegen::GeneratedFile>> Generate(const CompileOptions& options,
                                                             const CompiledModel& compiled,
                                                             const codegen::CodegenOptions& how, Report& report) {
   const auto generate = options.target == "cuda" ? codegen::GenerateCuda : codegen::GenerateCpu;
-  absl::StatusOr<std::vector<codegen::GeneratedFile>> files = generate({.graph = compiled.split.distributed.graph,
-                                                                        .program = compiled.split.program,
-                                                                        .memory = compiled.split.memory,
-                                                                        .training = compiled.model.module.training,
-                                                                        .parts = compiled.split.parts,
-                                                                        .at_peak = TimeAtPeak(compiled)},
-                                                                       how);
+  absl::StatusOr<std::vector<codegen::GeneratedFile>> files = generate(CodegenInputOf(compiled), how);
   if (files.ok()) return *std::move(files);
   report.bug = BugText("codegen", files.status().message());
   return std::nullopt;
@@ -151,12 +159,29 @@ codegen::LaunchDefault LaunchOf(const CompileOptions& options) {
   return {.way = options.launch, .rank_table = table.lexically_normal().string()};
 }
 
+// Adds what a folder says of the plan of the program in it. `folder`: "", or "ranks_4/".
+void AddPlanFiles(const std::string& folder, const CompiledModel& compiled, const Report& report,
+                  std::vector<OutputFile>& files) {
+  const size_t first = files.size();
+  files.push_back({.path = "plan.json", .text = PlanText(compiled, report)});
+  files.push_back({.path = "redistributions.txt", .text = ir::RedistributionsText(compiled.split.program)});
+  for (OutputFile& file : RankFiles(PlannedGraphText(compiled.split.distributed), compiled.split)) {
+    files.push_back(std::move(file));
+  }
+  for (size_t i = first; i < files.size(); ++i) files[i].path.insert(0, folder);
+}
+
+std::string FolderOfSmaller(const CompiledModel& compiled) {
+  return absl::StrCat(codegen::FolderOfRanks(compiled.planned.plan.mesh.rank_count()), "/");
+}
+
 // All files of the output folder; nullopt after reporting why.
 std::optional<std::vector<OutputFile>> OutputFiles(const CompileOptions& options, const CompiledModel& compiled,
-                                                   Report& report) {
-  auto generated = Generate(options, compiled, {.rank = std::nullopt, .launch = LaunchOf(options)}, report);
+                                                   const Smaller& smaller, Report& report) {
+  codegen::CodegenOptions how{.rank = std::nullopt, .launch = LaunchOf(options)};
+  for (const CompiledModel* const one : smaller) how.also.push_back(CodegenInputOf(*one));
+  auto generated = Generate(options, compiled, how, report);
   if (!generated.has_value()) return std::nullopt;
-  const ir::Program& program = compiled.split.program;
   std::vector<OutputFile> files;
   for (codegen::GeneratedFile& file : *generated) {
     files.push_back({.path = std::move(file.path), .text = std::move(file.text), .executable = file.executable});
@@ -164,17 +189,15 @@ std::optional<std::vector<OutputFile>> OutputFiles(const CompileOptions& options
   for (const auto& [path, file] : compiled.model.module.custom_files) {
     files.push_back({.path = path, .text = file.text});
   }
-  files.push_back({.path = "plan.json", .text = PlanText(compiled, report)});
-  files.push_back({.path = "redistributions.txt", .text = ir::RedistributionsText(program)});
-  for (OutputFile& file : RankFiles(PlannedGraphText(compiled.split.distributed), compiled.split)) {
-    files.push_back(std::move(file));
-  }
+  AddPlanFiles("", compiled, report, files);
+  for (const CompiledModel* const one : smaller) AddPlanFiles(FolderOfSmaller(*one), *one, report, files);
   return files;
 }
 
 // Whether the folder was written.
-bool Write(const std::string& folder, const CompileOptions& options, const CompiledModel& compiled, Report& report) {
-  const std::optional<std::vector<OutputFile>> files = OutputFiles(options, compiled, report);
+bool Write(const std::string& folder, const CompileOptions& options, const CompiledModel& compiled,
+           const Smaller& smaller, Report& report) {
+  const std::optional<std::vector<OutputFile>> files = OutputFiles(options, compiled, smaller, report);
   if (!files.has_value()) return false;
   const absl::Status written = WriteOutput(folder, *files);
   if (!written.ok()) report.diagnostics.Add(OutputError(written));
@@ -298,14 +321,14 @@ ExitCode WriteTimeline(const CompileOptions& options, const CompiledModel& compi
 }
 
 // Prints and writes what a finished compile has made. `start` is when it began.
-ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compiled, Clock::time_point start,
-                       Report& report) {
+ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compiled, const Smaller& smaller,
+                       Clock::time_point start, Report& report) {
   if (options.explain.has_value()) {
     if (const ExitCode code = Explain(options, compiled); code != ExitCode::kDone) return code;
   }
   if (options.log_redistributions) std::cout << ir::RedistributionsText(compiled.split.program);
   const std::string folder = OutputFolder(options);
-  if (Writes(options) && !Write(folder, options, compiled, report)) return ExitCodeOf(report);
+  if (Writes(options) && !Write(folder, options, compiled, smaller, report)) return ExitCodeOf(report);
   if (WritesPlan(options) && !WritePlanAlone(options, compiled, report)) return ExitCodeOf(report);
   if (options.html.has_value() && !WriteHtml(options, compiled, report)) return ExitCodeOf(report);
   if (options.trace.has_value()) {
@@ -313,6 +336,7 @@ ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compi
   }
   if (options.quiet) return ExitCode::kDone;
   std::cout << Summary(options, compiled, Seconds(std::chrono::duration<double>(Clock::now() - start).count()));
+  for (const CompiledModel* const one : smaller) std::cout << "also " << PlanLine(*one);
   if (Writes(options)) {
     std::cout << "written to " << folder << (options.run ? "" : "; build and start it with `make && ./run.sh` there")
               << "\n";
@@ -329,6 +353,37 @@ ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compi
 const std::optional<CompiledModel>& KeptToTheEnd(std::optional<CompiledModel> compiled) {
   static auto& kept = *new std::deque<std::optional<CompiledModel>>();
   return kept.emplace_back(std::move(compiled));
+}
+
+bool HasSaid(const Diagnostics& diagnostics, const Diagnostic& said) {
+  return absl::c_any_of(diagnostics.items(),
+                        [&](const Diagnostic& one) { return one.code == said.code && one.message == said.message; });
+}
+
+// The model for each number of ranks of `--also`; nullopt after reporting why there is none. What has been said of the
+// model for most ranks is not said again.
+std::optional<Smaller> CompileSmaller(const CompileOptions& options, const dsl::syntax::File& file, Report& report) {
+  Smaller smaller;
+  for (const int64_t devices : options.also) {
+    CompileOptions own = options;
+    own.devices = devices;
+    own.rank_table.clear();
+    Report of_own{.sources = std::move(report.sources), .diagnostics = {}};
+    std::optional<UnderstoodModel> model = Understand(own, file, of_own);
+    std::optional<CompiledModel> compiled;
+    if (model.has_value()) compiled = CompileModel(own, *std::move(model), of_own);
+    report.sources = std::move(of_own.sources);
+    report.bug = of_own.bug;
+    for (Diagnostic diagnostic : of_own.diagnostics.items()) {
+      if (diagnostic.severity != Severity::kError && HasSaid(report.diagnostics, diagnostic)) continue;
+      diagnostic.notes.push_back(
+          absl::StrCat("this is about the program for ", Plural(devices, "rank"), ", which `--also` asks for"));
+      report.diagnostics.Add(std::move(diagnostic));
+    }
+    if (!compiled.has_value()) return std::nullopt;
+    smaller.push_back(&*KeptToTheEnd(std::move(compiled)));
+  }
+  return smaller;
 }
 
 // What the plan breaks of a contract.
@@ -377,11 +432,15 @@ ExitCode Run(const CompileOptions& options, Report& report) {
   const std::optional<CompiledModel>& compiled = KeptToTheEnd(CompileModel(options, *std::move(model), report));
   if (!compiled.has_value()) return ExitCodeOf(report);
   if (options.emit.has_value()) return Emit(*options.emit, options, *compiled, report);
+  const int ranks = compiled->planned.plan.mesh.rank_count();
+  if (const std::string mistake = TooManyAlso(options, ranks); !mistake.empty()) return BadUsage(options, mistake);
+  const std::optional<Smaller> smaller = CompileSmaller(options, *file, report);
+  if (!smaller.has_value()) return ExitCodeOf(report);
   *expected = ExpectationsOf(options, *std::move(expected), compiled->model.module);
   const Diagnostics broken = BrokenBy(*compiled, *expected, report.sources);
   // A plan that is only shown is shown all the same: who reads why it breaks the contract wants to see it.
-  ExitCode code =
-      options.plan_only || !broken.has_errors() ? PrintAndWrite(options, *compiled, start, report) : ExitCode::kDone;
+  ExitCode code = options.plan_only || !broken.has_errors() ? PrintAndWrite(options, *compiled, *smaller, start, report)
+                                                            : ExitCode::kDone;
   report.diagnostics.AddAll(broken);
   if (code == ExitCode::kDone && broken.has_errors()) code = ExitCodeOf(report);
   if (code != ExitCode::kDone || !options.run || !Writes(options)) return code;

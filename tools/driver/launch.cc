@@ -85,8 +85,15 @@ bool HasNvcc() {
 
 }  // namespace
 
+size_t WordsBeforeLaunch(const std::vector<std::string>& arguments) {
+  size_t count = 0;
+  while (arguments.size() > count + 1 && (arguments[count] == "--restarts" || arguments[count] == "--hosts"))
+    count += 2;
+  return count;
+}
+
 std::string LaunchWay(const std::string& written, const std::vector<std::string>& arguments) {
-  const size_t at = arguments.size() > 2 && arguments[0] == "--restarts" ? 2 : 0;
+  const size_t at = WordsBeforeLaunch(arguments);
   return arguments.size() > at + 1 && arguments[at] == "--launch" ? arguments[at + 1] : written;
 }
 

@@ -17,6 +17,9 @@ struct LaunchResult {
   std::string build_log;    // What a failed `make` has printed, in the C locale. It is also in the folder's make.log.
 };
 
+// How many of run.sh's `arguments` are its own flags before `--launch`, with their values.
+size_t WordsBeforeLaunch(const std::vector<std::string>& arguments);
+
 // How run.sh starts the ranks: by what its `arguments` say, `--launch WAY …`, and else by the default that was written
 // into it.
 std::string LaunchWay(const std::string& written, const std::vector<std::string>& arguments);

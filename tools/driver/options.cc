@@ -1,13 +1,18 @@
 #include "tools/driver/options.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "search/model/cluster/presets.h"
 
 namespace cleave::tools {
@@ -56,6 +61,21 @@ std::string ReadLaunch(const std::string& launch, CompileOptions& options) {
   return mistake.empty() ? "" : absl::StrCat("--launch: ", mistake);
 }
 
+// Reads what `--also` says into `options`, the most first and each once; returns what is wrong with it, or an empty
+// text.
+std::string ReadAlso(const std::string& also, CompileOptions& options) {
+  std::set<int64_t, std::greater<>> numbers;
+  for (const absl::string_view text : absl::StrSplit(also, ',')) {
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(text, &number) || number < 1 || number > kMostDevices) {
+      return absl::StrCat("--also: expected numbers of ranks between commas, as in `4,2`, found `", also, "`");
+    }
+    numbers.insert(number);
+  }
+  options.also.assign(numbers.begin(), numbers.end());
+  return options.devices.has_value() ? TooManyAlso(options, *options.devices) : "";
+}
+
 // Options that contradict each other; empty if there are none.
 std::string Contradiction(const CompileOptions& options) {
   if (options.run && options.plan_only) return "`--plan-only` writes no program that `--run` could start";
@@ -73,6 +93,15 @@ std::string Contradiction(const CompileOptions& options) {
   if (!trains && !options.watch.empty()) return "`--watch` goes with `--mode train`";
   if (!generates && !options.tokenizer.empty()) return "`--tokenizer` goes with `--mode generate`";
   if (!generates && options.chunk != 1) return "`--chunk` goes with `--mode generate`";
+  if (!options.also.empty()) {
+    if (!trains) return "`--also` is for training that goes on with fewer ranks: it goes with `--mode train`";
+    if (options.plan_only || options.emit) {
+      return "`--also` is about programs, and with `--plan-only` or `--emit` none is written";
+    }
+    if (!options.plan_file.empty()) {
+      return "`--also` makes a plan for each number of ranks, and `--plan` gives one for a single number";
+    }
+  }
   if (options.log_redistributions && options.emit) return "`--log` and `--emit` print different things";
   if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
   for (const auto& [option, file] : {std::pair("--html", options.html), {"--trace", options.trace}}) {
@@ -97,7 +126,7 @@ std::string Contradiction(const CompileOptions& options) {
 struct TypedOptions {
   CompileOptions options;
   std::vector<std::string> sets;
-  std::string emit, error_format, launch, log, mode, op;
+  std::string also, emit, error_format, launch, log, mode, op;
 };
 
 void AddPlanOptions(CLI::App& app, TypedOptions& typed) {
@@ -140,6 +169,13 @@ void AddModeOptions(CLI::App& app, TypedOptions& typed) {
                           "What the plan must keep: a file with an `expect` block, in place of the model's own; a plan "
                           "that breaks it ends with exit code 4"),
            "FILE.model|none");
+}
+
+void AddAlsoOption(CLI::App& app, TypedOptions& typed) {
+  SetValue(app.add_option("--also", typed.also,
+                          "Fewer ranks, for which programs are written into the same folder, too: run.sh --hosts FILE "
+                          "starts the largest for which there is room, and --restarts goes on with it"),
+           "N,N");
 }
 
 void AddLaunchOptions(CLI::App& app, TypedOptions& typed) {
@@ -250,6 +286,7 @@ void AddOptions(Command command, CLI::App& app, TypedOptions& typed) {
   AddModeOptions(app, typed);
   if (command == Command::kCompile || command == Command::kRun) {
     AddLaunchOptions(app, typed);
+    AddAlsoOption(app, typed);
     AddProgramOptions(app, typed);
   }
   if (command == Command::kCompile) AddStageOptions(app, typed);
@@ -292,6 +329,9 @@ std::string ReadTyped(TypedOptions& typed) {
     }
     options.overrides.emplace_back(set.substr(0, equals), set.substr(equals + 1));
   }
+  if (!typed.also.empty()) {
+    if (const std::string mistake = ReadAlso(typed.also, options); !mistake.empty()) return mistake;
+  }
   if (!typed.launch.empty()) {
     if (const std::string mistake = ReadLaunch(typed.launch, options); !mistake.empty()) return mistake;
   }
@@ -299,6 +339,12 @@ std::string ReadTyped(TypedOptions& typed) {
 }
 
 }  // namespace
+
+std::string TooManyAlso(const CompileOptions& options, int64_t devices) {
+  if (options.also.empty() || options.also[0] < devices) return "";
+  return absl::StrCat("--also: ", options.also[0], " is not less than the ", devices, devices == 1 ? " rank" : " ranks",
+                      " of the program");
+}
 
 void DescribeOptions(Command command, CLI::App& app) {
   // The options point into it for as long as there is an app.

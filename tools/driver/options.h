@@ -22,6 +22,7 @@ enum class EmitStage { kAst, kGraph, kPlan, kProgram, kSource };
 struct CompileOptions {
   std::string model;  // Path of the .model file.
   std::optional<int64_t> devices;
+  std::vector<int64_t> also;          // Smaller numbers of ranks for which there are programs, too, the most first.
   std::string cluster;                // Preset or file; empty: that of the plan file, or else the target's.
   std::optional<std::string> search;  // "sapp", "data_parallel", …
   std::string target = "cpu";
@@ -65,6 +66,9 @@ enum class Command {
 
 // Adds options of its own to a command.
 using AddMore = std::function<void(CLI::App& app)>;
+
+// What is wrong with `also` of a program for so many ranks, or an empty text.
+std::string TooManyAlso(const CompileOptions& options, int64_t devices);
 
 // Adds the options and arguments of a command, to be shown; they are not to be parsed.
 void DescribeOptions(Command command, CLI::App& app);

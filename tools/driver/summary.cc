@@ -11,35 +11,6 @@
 namespace cleave::tools {
 namespace {
 
-std::string FirstLine(const CompiledModel& compiled) {
-  const ir::Plan& plan = compiled.planned.plan;
-  int64_t collectives = 0;
-  double sent = 0;
-  const ir::Program& program = compiled.split.program;
-  for (const ir::Step& step : program.steps) {
-    if (const ir::Collective* collective = ir::CommunicationOf(program, step); collective != nullptr) {
-      collectives += ir::RunsOf(program, step);
-      sent += ir::SentBytes(program, *collective) * static_cast<double>(ir::RunsOf(program, step));
-    }
-  }
-  if (compiled.pipeline.has_value()) sent = compiled.predicted.sent_bytes_per_rank;
-  const std::string stages =
-      compiled.pipeline.has_value()
-          ? absl::StrFormat("%d stages (%s, bubble %.0f%%), ", ir::StageCount(plan),
-                            ir::PipelineScheduleName(plan.pipeline->schedule), 100 * compiled.pipeline->bubble)
-          : "";
-  const std::string micro_batches = plan.micro_batches > 1 ? absl::StrCat(plan.micro_batches, " micro-batches, ") : "";
-  const int64_t again = search::OpsComputedAgain(program);
-  const Bytes on_host = compiled.split.memory.use.prediction.host;
-  return absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
-                      plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ", stages,
-                      micro_batches, plan.zigzag > 0 ? absl::StrCat("rows in ", plan.zigzag, " zigzag pairs, ") : "",
-                      again > 0 ? absl::StrCat(Plural(again, "op"), " computed again, ") : "",
-                      on_host > Bytes(0) ? absl::StrCat(FormatBytes(on_host), " per rank on the host, ") : "",
-                      plan.search.algorithm, ", ", Plural(collectives, "collective"), " and ",
-                      FormatBytes(Bytes(static_cast<int64_t>(sent))), " sent per rank and step\n");
-}
-
 // GPUs differ so much that the summary should name the kind for which the plan was made.
 std::string TargetLine(const CompileOptions& options, const ir::Plan& plan) {
   if (options.target != "cuda") return "";
@@ -78,6 +49,35 @@ std::string ManualProofText(const ir::ManualReport& proof) {
 
 }  // namespace
 
+std::string PlanLine(const CompiledModel& compiled) {
+  const ir::Plan& plan = compiled.planned.plan;
+  int64_t collectives = 0;
+  double sent = 0;
+  const ir::Program& program = compiled.split.program;
+  for (const ir::Step& step : program.steps) {
+    if (const ir::Collective* collective = ir::CommunicationOf(program, step); collective != nullptr) {
+      collectives += ir::RunsOf(program, step);
+      sent += ir::SentBytes(program, *collective) * static_cast<double>(ir::RunsOf(program, step));
+    }
+  }
+  if (compiled.pipeline.has_value()) sent = compiled.predicted.sent_bytes_per_rank;
+  const std::string stages =
+      compiled.pipeline.has_value()
+          ? absl::StrFormat("%d stages (%s, bubble %.0f%%), ", ir::StageCount(plan),
+                            ir::PipelineScheduleName(plan.pipeline->schedule), 100 * compiled.pipeline->bubble)
+          : "";
+  const std::string micro_batches = plan.micro_batches > 1 ? absl::StrCat(plan.micro_batches, " micro-batches, ") : "";
+  const int64_t again = search::OpsComputedAgain(program);
+  const Bytes on_host = compiled.split.memory.use.prediction.host;
+  return absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
+                      plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ", stages,
+                      micro_batches, plan.zigzag > 0 ? absl::StrCat("rows in ", plan.zigzag, " zigzag pairs, ") : "",
+                      again > 0 ? absl::StrCat(Plural(again, "op"), " computed again, ") : "",
+                      on_host > Bytes(0) ? absl::StrCat(FormatBytes(on_host), " per rank on the host, ") : "",
+                      plan.search.algorithm, ", ", Plural(collectives, "collective"), " and ",
+                      FormatBytes(Bytes(static_cast<int64_t>(sent))), " sent per rank and step\n");
+}
+
 search::Explained ExplainedOf(const CompiledModel& compiled) {
   return {.graph = compiled.model.training_graph,
           .plan = compiled.planned.plan,
@@ -112,7 +112,7 @@ std::string Summary(const CompileOptions& options, const CompiledModel& compiled
       if (compiled.pipeline.has_value()) absl::StrAppend(&text, search::PipelineLine(*compiled.pipeline));
     }
   } else {
-    text = absl::StrCat(FirstLine(compiled), TargetLine(options, compiled.planned.plan));
+    text = absl::StrCat(PlanLine(compiled), TargetLine(options, compiled.planned.plan));
   }
   if (!options.explain.has_value()) {
     const bool takes_pins = options.plan_file.empty() && compiled.planned.plan.mesh.rank_count() > 1;

@@ -17,7 +17,10 @@ search::Explained ExplainedOf(const CompiledModel& compiled);
 // "checked statically on all 8 ranks; not proven by simulation: …": what was proven of a plan.
 std::string ProofText(const Proof& proof);
 
-// Ranks, algorithm, collectives and bytes; for a plan alone also what it needs on each rank; then what was proven, and
+// Ranks, algorithm, collectives and bytes, in a line.
+std::string PlanLine(const CompiledModel& compiled);
+
+// This line; for a plan alone also what it needs on each rank; then what was proven, and
 // the time that the compile took.
 std::string Summary(const CompileOptions& options, const CompiledModel& compiled, Seconds taken);
 

@@ -73,8 +73,7 @@ struct RunWords {
 };
 
 RunWords SplitWords(const std::vector<std::string>& words) {
-  size_t end = 0;
-  if (words.size() > 1 && words[0] == "--restarts") end = 2;
+  size_t end = WordsBeforeLaunch(words);
   if (words.size() > end + 1 && words[end] == "--launch") end += words[end + 1] == "rank-table" ? 3 : 2;
   const auto middle = words.begin() + static_cast<int64_t>(std::min(end, words.size()));
   return {{words.begin(), middle}, {middle, words.end()}};
