@@ -19,7 +19,8 @@ constexpr char kRunScript[] = R"sh(#!/bin/sh
 # without --launch that rank alone is started. Every rank's output goes on and into log_output/1/rank.N/stdout and stderr.
 # --restarts N: a job that has lost a process, or could not write, goes on from its last checkpoint; it is given up after N
 # restarts without a new one. --hosts FILE: the hosts that may be there, a line each, as `node1 slots=4`: before each start
-# those that answer are counted, and the job takes as many ranks as fit, of those for which there is a program. The exit code is that of the first rank that failed; 128 + its number where a signal has ended this script.
+# those that answer are counted, and the job takes as many ranks as fit, of those for which there is a program.
+# The exit code is that of the first rank that failed; 128 + its number where a signal has ended this script.
 ranks=@COUNT@
 also='@ALSO@'
 folder=
@@ -74,6 +75,7 @@ fi
 
 # The program for so many ranks alone is started, if there is one.
 take() {
+  [ -n "$1" ] || return 0
   case " $also " in *" $1 "*) ranks=$1 also= folder=ranks_$1/ ;; esac
 }
 

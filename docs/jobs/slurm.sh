@@ -7,6 +7,7 @@
 #SBATCH --job-name=cleave
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
+# After `compile --devices 8 --also 4` the job may also begin, or begin again, on one host: --nodes=1-2
 #SBATCH --time=24:00:00
 # After the loss of a host, or when another job takes the hosts, Slurm starts this script again.
 #SBATCH --requeue

@@ -203,7 +203,7 @@ TEST(LaunchTest, TheFolderOfTheLogsIsNotThatOfTheProgram) {
   }
   const CommandResult in_one_word = Shell("./run.sh --launch=mpirun --steps 1");
   EXPECT_EQ(in_one_word.exit_code, 2);
-  EXPECT_TRUE(Contains(in_one_word.err, "use ./run.sh [--restarts N] [--launch mpirun")) << in_one_word.err;
+  EXPECT_TRUE(Contains(in_one_word.err, "use ./run.sh [--restarts N] [--hosts FILE] [--launch mpirun")) << in_one_word.err;
 }
 
 TEST(LaunchTest, ByTorchrunsVariables) {

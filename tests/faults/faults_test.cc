@@ -11,7 +11,7 @@
 namespace cleave::tests::faults {
 namespace {
 
-constexpr int kInjections = 36;
+constexpr int kInjections = 34;
 constexpr uint64_t kSeed = 1;
 constexpr int kJobs = 3;  // Some faults are mostly waited for.
 
@@ -19,7 +19,9 @@ TEST(Faults, EachJobEndsInTimeAndSaysWhy) {
   std::vector<Programs> all = Copies(BuildPrograms(FreshFolder("faults")), kJobs);
   ASSERT_FALSE(HasFailure());
   MountSmallDisks(all);
-  const std::vector<Injection> injections = Injections(kInjections, kSeed);
+  std::vector<Injection> injections = Injections(kInjections, kSeed);
+  injections.push_back({.fault = Fault::kNoRoom, .way = Way::kMpirun, .milliseconds = 100, .number = 1});
+  injections.push_back({.fault = Fault::kRestart, .way = Way::kDynamic, .milliseconds = 100, .number = 1});
   std::vector<std::string> failures(injections.size());
   std::atomic<size_t> next = 0;
   std::vector<std::thread> workers;

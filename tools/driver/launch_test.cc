@@ -19,6 +19,7 @@ TEST(LaunchWayTest, ArgumentsCountMoreThanWhatIsWritten) {
   EXPECT_EQ(LaunchWay("dynamic", {"--steps", "1"}), "dynamic");
   EXPECT_EQ(LaunchWay("dynamic", {"--launch", "local", "--steps", "1"}), "local");
   EXPECT_EQ(LaunchWay("", {"--launch", "rank-table", "ranks.json"}), "rank-table");
+  EXPECT_EQ(LaunchWay("", {"--hosts", "hosts", "--restarts", "2", "--launch", "local"}), "local");
   // Only as its first word does run.sh read it.
   EXPECT_EQ(LaunchWay("", {"--steps", "1", "--launch", "local"}), "");
 }

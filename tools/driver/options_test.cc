@@ -144,6 +144,12 @@ TEST(OptionsTest, OptionsThatCannotBothBeMeant) {
   EXPECT_EQ(ErrorOf({"a.model", "--emit", "graph", "--html", "p.html"}),
             "error: `--html` goes with a plan that is made, not with `--emit`");
   EXPECT_EQ(ErrorOf({"a.model", "--html", ""}), "error: `--html` needs the name of a file");
+  EXPECT_EQ(ErrorOf({"a.model", "--also", "2", "--plan", "p.json"}),
+            "error: `--also` makes a plan for each number of ranks, and `--plan` gives one for a single number");
+  EXPECT_EQ(ErrorOf({"a.model", "--also", "2,four"}),
+            "error: --also: expected numbers of ranks between commas, as in `4,2`, found `2,four`");
+  EXPECT_EQ(ErrorOf({"a.model", "--devices", "4", "--also", "2,4"}),
+            "error: --also: 4 is not less than the 4 ranks of the program");
   EXPECT_EQ(ErrorOf({"a.model", "--plan", "p.json", "--search", "sapp"}),
             "error: `--plan` takes an existing plan; `--search` makes a new one");
   const std::string of_rank = "error: `--rank` goes with `--emit program`, `--emit source` or `--explain time`";
