@@ -384,6 +384,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   Module module;
   module.contract = ContractIn(items, reporter);
   module.pins.settings = ReadParallel(overridden.parallel, options.devices.has_value(), evaluator, reporter);
+  if (module.pins.settings.passes_over_parameters) evaluator.PassOverParametersOfRegions();
   if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
   if (options.generates) evaluator.SetGenerates();
   evaluator.RunModel(*items.model, options.outputs);

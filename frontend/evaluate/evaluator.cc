@@ -170,6 +170,7 @@ void Evaluator::AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op) {
   frontend::AddPin(attribute, op, {op}, pieces_->context.IntsOf(arguments_), pieces_->pins);
 }
 
+void Evaluator::PassOverParametersOfRegions() { pieces_->regions.PassOverParameters(); }
 void Evaluator::FinishRegions(const ir::ParallelSettings& settings) { pieces_->regions.Finish(settings); }
 
 Expansion Evaluator::Finish() && {

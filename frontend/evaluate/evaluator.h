@@ -100,6 +100,7 @@ class Evaluator : private Interpreter {
   void AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op);
 
   // Gives regions the settings that they leave to the `parallel` block. Called before pins by name are added.
+  void PassOverParametersOfRegions();  // Regions::PassOverParameters.
   void FinishRegions(const ir::ParallelSettings& settings);
 
   const ir::Graph& graph() const { return pieces_->ops.graph(); }

@@ -81,6 +81,10 @@ class ParallelReader {
                                       {"all", ir::RingAttentions::kAll}});
     }
     if (name == "zigzag") ReadZigzag(value);
+    if (name == "parameter_plan") {
+      ReadChoice<bool>(reporter_, name, value, settings_.passes_over_parameters,
+                       {{"strict", false}, {"lenient", true}});
+    }
     if (name == "recompute") {
       settings_.recompute_span = value.span;
       ReadChoice<ir::Recompute>(

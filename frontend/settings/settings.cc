@@ -36,7 +36,8 @@ const std::vector<std::string>& ParallelSettingNames() {
                                                            "pipeline_schedule",
                                                            "slice_losses",
                                                            "ring_attention",
-                                                           "zigzag"};
+                                                           "zigzag",
+                                                           "parameter_plan"};
   return names;
 }
 

@@ -47,6 +47,13 @@ void PinRecorder::RecordOfRegion(ir::Pin pin) {
   Record(std::move(pin));
 }
 
+const ir::Pin* PinRecorder::OtherThan(const ir::Pin& pin) const {
+  for (const ir::Pin& other : pins_) {
+    if (other.op == pin.op && !(other == pin)) return &other;
+  }
+  return nullptr;
+}
+
 void PinRecorder::RecordDefault(ir::OpId op, Span span) {
   defaults_.push_back(pins_.size());
   pins_.push_back({op, ir::ReplicatePin(), span});

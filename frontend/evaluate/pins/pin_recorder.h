@@ -28,6 +28,8 @@ class PinRecorder {
   void Record(ir::Pin pin);
   // Records a pin of a region's `params`: there may be no other pin on that parameter.
   void RecordOfRegion(ir::Pin pin);
+  // The pin on an op that is not the same as this one; null: there is none.
+  const ir::Pin* OtherThan(const ir::Pin& pin) const;
   // Records a replica of a region's result, which ReplaceDefaults can still change.
   void RecordDefault(ir::OpId op, Span span);
   void ReplaceDefaults(const ir::DataParallelPin& demand);

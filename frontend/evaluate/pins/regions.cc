@@ -226,7 +226,7 @@ void Regions::PinParameters(const OpenRegion& region, const std::map<ir::OpId, S
   for (const RegionParameter& parameter : region.demand.params) {
     const auto [first, is_new] = named.emplace(parameter.path, parameter.path_span);
     if (!is_new) {
-      reporter_.Report(Error(Code::kE0321, absl::StrCat("parameter `", parameter.path, "` is named twice"))
+      reporter_.Report(CannotPin(absl::StrCat("parameter `", parameter.path, "` is named twice"))
                            .At(parameter.path_span, "named again here")
                            .At(first->second, "first named here"));
       continue;
@@ -239,14 +239,26 @@ void Regions::PinParameters(const OpenRegion& region, const std::map<ir::OpId, S
     if (!parameter.counts) continue;
     const Span place = parameters.at(op);
     if (!CheckBorder(*parameter.counts, parameter.span, op, absl::StrCat("`", parameter.path, "`"), place)) continue;
-    pins_.RecordOfRegion({op, ir::ShardPin{.in = {}, .out = parameter.counts}, parameter.span});
+    const ir::Pin pin{op, ir::ShardPin{.in = {}, .out = parameter.counts}, parameter.span};
+    if (const ir::Pin* const other = pins_.OtherThan(pin); other != nullptr && passes_over_parameters_) {
+      reporter_.Report(CannotPin(absl::StrCat("`", ops_.graph().op(op).name, "` has a pin already"))
+                           .At(parameter.path_span, "passed over")
+                           .At(other->span, "the pin that is kept"));
+      continue;
+    }
+    pins_.RecordOfRegion(pin);
   }
+}
+
+Diagnostic Regions::CannotPin(std::string message) const {
+  if (!passes_over_parameters_) return Error(Code::kE0321, std::move(message));
+  return Warning(Code::kW0621, std::move(message)).Note("it is passed over, as `parameter_plan = lenient` says");
 }
 
 void Regions::ReportUnknownParameter(const OpenRegion& region, const RegionParameter& parameter,
                                      const std::vector<std::string>& known) {
   const std::string& path = region.path;
-  Diagnostic error = Error(Code::kE0321, absl::StrCat("the region has no parameter `", parameter.path, "`"))
+  Diagnostic error = CannotPin(absl::StrCat("the region has no parameter `", parameter.path, "`"))
                          .At(parameter.path_span, path.empty() ? "a path that begins at the call"
                                                                : absl::StrCat("a path from `", path, "` on"));
   if (const auto nearest = NearestName(parameter.path, known)) {

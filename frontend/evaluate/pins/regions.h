@@ -43,6 +43,10 @@ class Regions {
   // Ends the region that was opened last; returns `result` with its border. `parameters`: the place of each.
   Value Close(Value result, const dsl::syntax::Expression& expression, const std::map<ir::OpId, Span>& parameters);
 
+  // From now on what `params` of a region cannot pin, as it is not there or has a pin already, is passed over with a
+  // warning.
+  void PassOverParameters() { passes_over_parameters_ = true; }
+
   // Gives regions the settings that they leave to the `parallel` block. Called before pins by name are added.
   void Finish(const ir::ParallelSettings& settings);
 
@@ -65,14 +69,16 @@ class Regions {
                    Span tensor_place);
   void PinResults(const OpenRegion& region, Span place, const TensorPlaces& results);
   void PinParameters(const OpenRegion& region, const std::map<ir::OpId, Span>& parameters);
+  Diagnostic CannotPin(std::string message) const;
   void ReportUnknownParameter(const OpenRegion& region, const RegionParameter& parameter,
                               const std::vector<std::string>& known);
 
   OpWriter& ops_;
   PinRecorder& pins_;
   Reporter& reporter_;
-  std::vector<OpenRegion> open_;         // One is entered at most, the innermost.
-  std::vector<ir::Region> regions_;      // Those that are closed.
+  std::vector<OpenRegion> open_;     // One is entered at most, the innermost.
+  std::vector<ir::Region> regions_;  // Those that are closed.
+  bool passes_over_parameters_ = false;
   std::vector<size_t> open_objectives_;  // Regions that take the objective of `parallel`.
 };
 

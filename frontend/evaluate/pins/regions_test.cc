@@ -252,6 +252,27 @@ TEST(RegionsTest, Mistakes) {
   }
 }
 
+TEST(RegionsTest, LenientPlansPassOverWhatCannotBePinned) {
+  const Analyzed lenient = AnalyzeBody(
+      "let y = #[region(params = { \"bias\": (1), \"b\": (1), \"w\": (1, 2), \"w\": (2, 1) })] block(x);"
+      " loss reduce_mean(y);",
+      "fn block(x: f32[n, k]) -> f32[n, k] { #[replicate] param bias: f32[k] = zeros(); param w: f32[k, k] = zeros();"
+      " return bias_add(matmul(x, w), bias); } parallel { parameter_plan = lenient; }");
+  ASSERT_TRUE(lenient.module.has_value()) << lenient.messages;
+  for (const char* const said : {"`y.bias` has a pin already", "has no parameter `b`", "`w` is named twice"}) {
+    EXPECT_NE(lenient.messages.find(said), std::string::npos) << lenient.messages;
+  }
+  int pins = 0;
+  for (const ir::Pin& pin : lenient.module->pins.pins) {
+    const std::string& name = lenient.module->graph.op(pin.op).name;
+    if (name == "y.bias") EXPECT_TRUE(std::holds_alternative<ir::ReplicatePin>(pin.demand));
+    if (name != "y.w") continue;
+    ++pins;
+    EXPECT_EQ((*std::get<ir::ShardPin>(pin.demand).out)[1].value, 2);
+  }
+  EXPECT_EQ(pins, 1);
+}
+
 TEST(RegionsTest, PinsByNameMeetThoseOfTheRegion) {
   const std::string body = "let y = #[region(params = { \"weight\": (2, 1) })] dense(x, 4); loss reduce_mean(y);";
   const Analyzed twice = AnalyzeBody(body, "parallel { pin \"y.weight\" = layout(\"m0\", _); }");

@@ -135,6 +135,7 @@ struct ParallelSettings {
   std::optional<int64_t> micro_batches = 1;       // Plan::micro_batches; nullopt: `auto`.
   Recompute recompute = Recompute::kAuto;         // Of values without a RetentionPin.
   TableRows row_updates = TableRows::kAuto;       // Of gradients of tables.
+  bool passes_over_parameters = false;            // Regions may name parameters that they cannot pin.
   SliceLosses slice_losses = SliceLosses::kAuto;  // Of those that say no number of parts.
   RingAttentions ring_attention = RingAttentions::kAuto;
   std::optional<int64_t> zigzag;                                           // Plan::zigzag; nullopt: `auto`.
