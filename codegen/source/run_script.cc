@@ -16,7 +16,8 @@ constexpr char kRunScript[] = R"sh(#!/bin/sh
 # threads of one process. Without --launch: the first of mpirun, dynamic and local for which this machine has what it needs.
 #
 # Where the environment says that this is one rank of a job (RANK_TABLE_FILE and RANK_ID, RANK and WORLD_SIZE, or SLURM_PROCID),
-# without --launch that rank alone is started. Every rank's output goes on and into log_output/1/rank.N/stdout and stderr.
+# without --launch that rank alone is started. Every rank's output goes into log_output/1/rank.N/stdout and stderr, and that of
+# rank 0 and all errors are shown, too.
 # --restarts N: a job that has lost a process, or could not write, goes on from its last checkpoint; it is given up after N
 # restarts without a new one. --hosts FILE: the hosts that may be there, a line each, as `node1 slots=4`: before each start
 # those that answer are counted, and the job takes as many ranks as fit, of those for which there is a program.
@@ -124,14 +125,17 @@ if [ -t 1 ]; then
   export CLEAVE_PROGRESS=1 CLEAVE_COLUMNS="${columns#* }"
 fi
 
-# What each rank runs where mpirun does not write its output: pipes to two tee, which end when it has ended.
+# What each rank runs under mpirun: pipes to two tee, which end when it has ended. Of ranks that are not asked for, output
+# goes into the log alone.
 copied='
   logs=log_output/1/rank.$OMPI_COMM_WORLD_RANK
   mkdir -p "$logs" && pipes=$(mktemp -d) && mkfifo "$pipes/stdout" "$pipes/stderr" || exit 5
+  case "$OMPI_COMM_WORLD_RANK $* " in 0\ * | *" --log-ranks all "* | *" --log-ranks=all "*) ;; *) exec >/dev/null ;; esac
   (trap "" 1 2 15; exec tee "$logs/stdout" <"$pipes/stdout") &
   (trap "" 1 2 15; exec tee "$logs/stderr" <"$pipes/stderr" >&2) &
   exec >"$pipes/stdout" 2>"$pipes/stderr"
   rm -r "$pipes"
+  export CLEAVE_RANK_LOGS=1
   exec "$@"'
 
 case $hosts$launch in
@@ -151,12 +155,8 @@ case $launch in
       export OMPI_MCA_pml="${OMPI_MCA_pml:-ob1}" OMPI_MCA_btl="${OMPI_MCA_btl:-^openib,ofi,uct}"
     # Root may start it, as containers do.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    # What ranks print, Open MPI 4 writes into log_output too. Version 5 names the files otherwise, and with PMIx 5.0.7
-    # loses what is printed where their folder is there already: a shell that becomes the rank has it copied.
-    case $(mpirun --version 2>/dev/null) in
-      *"(Open MPI) 4."*) set -- --output-filename log_output {program} "$@" ;;
-      *) set -- sh -c "$copied" sh {program} "$@" ;;
-    esac
+    # A shell that becomes the rank has copied what it prints: versions of Open MPI name such files in different ways.
+    set -- sh -c "$copied" sh {program} "$@"
     set -- mpirun ${hosts:+--hostfile log_output/hosts} -n {ranks} --bind-to none --oversubscribe "$@"
     ;;
   this-rank)

@@ -100,7 +100,7 @@ Pipe MakePipe() {
 // What a process writes: it is read from `source`, and goes to `shown` and to the log.
 struct Stream {
   int source = -1;
-  int shown = -1;
+  int shown = -1;  // -1: it is not.
   int log = -1;
   std::string name;  // Of the log.
 };
@@ -167,7 +167,7 @@ class Job {
     children_.back().is_rank = true;
     close(out.write);
     close(err.write);
-    AddStream(out.read, STDOUT_FILENO, process.logs + "/stdout");
+    AddStream(out.read, process.shows_output ? STDOUT_FILENO : -1, process.logs + "/stdout");
     AddStream(err.read, STDERR_FILENO, process.logs + "/stderr");
   }
 
@@ -217,7 +217,8 @@ void Job::Copy(Stream& stream) {
   }
   // What a rank finds wrong while all are being ended is no news.
   const bool is_consequence = stream.shown == STDERR_FILENO && WasToldToEnd();
-  const bool is_shown = is_consequence || WriteAll(stream.shown, buffer, static_cast<size_t>(count));
+  const bool is_shown =
+      is_consequence || stream.shown < 0 || WriteAll(stream.shown, buffer, static_cast<size_t>(count));
   const int problem = errno;
   if (is_shown && WriteAll(stream.log, buffer, static_cast<size_t>(count))) return;
   if (code_ == static_cast<int>(ExitCode::kEnvironment)) return;  // It has been said.

@@ -2,7 +2,7 @@
 //
 //   return RunProcesses({{"rank 0", "log_output/1/rank.0", {{"RANK_ID", "0"}}, {"./program_gloo"}}, …});
 //
-// What each writes is shown and, in the folder of its logs, written to `stdout` and `stderr`. SIGHUP, SIGINT and
+// What each writes is shown, if it should be, and, in the folder of its logs, written to `stdout` and `stderr`. SIGHUP, SIGINT and
 // SIGTERM end all of them, and so does SIGKILL of this process. At a first SIGTERM ranks have CLEAVE_GRACE seconds (30)
 // to save what they have done. When one fails, the others have some seconds to end by
 // themselves, since they usually say why. One that has been stopped for as long as a rank may stand still is ended.
@@ -27,6 +27,7 @@ struct Process {
   // It starts ranks, which have this variable ("NAME="), and should end when one of them has; empty: it starts none. An
   // mpirun may wait for ever when a rank dies before it has reached it.
   std::string variable_of_ranks = {};
+  bool shows_output = true;  // Its standard output goes where this process's does, too; its errors always do.
   bool reads_input = false;  // This process's standard input is its own; else it has none.
 };
 

@@ -94,7 +94,7 @@ void KeepLogs(const std::string& folder, int attempt) {
   }
 }
 
-// A rank whose logs are there. mpirun writes the numbers of ten ranks and more with as many digits, as rank.00.
+// A rank whose logs are there. Open MPI 4 by itself gives the numbers of ten ranks and more as many digits, as rank.00.
 struct Logs {
   std::string folder;
   int rank = 0;
@@ -173,7 +173,10 @@ Process RankProcess(int attempt, int number, std::vector<std::pair<std::string, 
     }
   }
   KeepLogs(logs, attempt);
-  return {Format("rank %d", number), logs, std::move(environment), command};
+  environment.emplace_back("CLEAVE_RANK_LOGS", "1");  // Lines in it are not shown again and again.
+  Process process{Format("rank %d", number), logs, std::move(environment), command};
+  process.shows_output = number == 0 || ValueOf("--log-ranks", command) == "all";
+  return process;
 }
 
 // Of the job for so many ranks.

@@ -24,7 +24,8 @@ struct Options {
   std::optional<int64_t> epochs;
   std::optional<uint64_t> seed;
   std::optional<int64_t> log_every;
-  bool log_all_ranks = false;               // Every rank prints step lines, and not rank 0 alone.
+  // Whether every rank prints step lines, and not rank 0 alone; absent: if each has a log of its own, and they are few.
+  std::optional<bool> log_all_ranks;
   std::string out = ".";                    // Folder of metrics.jsonl and run.json.
   std::string tensorboard;                  // Folder of an event file; empty: none.
   std::optional<std::string> data;          // Replaces the path of the data.

@@ -18,8 +18,8 @@ TEST(ParseOptions, NoneGiven) {
   EXPECT_FALSE(options.value().steps.has_value());
   EXPECT_EQ(options.value().out, ".");
   EXPECT_FALSE(options.value().quiet);
-  EXPECT_FALSE(options.value().log_all_ranks);
-  EXPECT_FALSE(Parse({"--log-ranks=0"}).value().log_all_ranks);
+  EXPECT_FALSE(options.value().log_all_ranks.has_value());
+  EXPECT_EQ(Parse({"--log-ranks=0"}).value().log_all_ranks, false);
 }
 
 TEST(ParseOptions, AllGivenInBothForms) {
@@ -31,7 +31,7 @@ TEST(ParseOptions, AllGivenInBothForms) {
   EXPECT_EQ(options.value().epochs, 2);
   EXPECT_EQ(options.value().seed, 0u);
   EXPECT_EQ(options.value().log_every, 0);
-  EXPECT_TRUE(options.value().log_all_ranks);
+  EXPECT_EQ(options.value().log_all_ranks, true);
   EXPECT_EQ(options.value().out, "a/b");
   EXPECT_EQ(options.value().data, "c=d");
   EXPECT_EQ(options.value().params, "x.safetensors");

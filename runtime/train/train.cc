@@ -93,6 +93,7 @@ std::string Headline(const TrainingSettings& settings, const Batches& batches, u
                 batches.steps_per_epoch(), batches.steps_per_epoch() == 1 ? "" : "s", seed);
 }
 
+constexpr int64_t kMostRanksWithLines = 16;  // So many have the lines in their logs without being told to.
 // What the exit code of a process that ends at a signal is.
 constexpr ExitCode kStopped = static_cast<ExitCode>(128 + SIGTERM);
 
@@ -229,7 +230,8 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, Options optio
   const uint64_t seed = options.seed.value_or(seed_then.value_or(settings.seed));
   const bool is_first = comm.rank() == 0;
   // Ranks that share a process share its standard output.
-  const bool prints = is_first || (options.log_all_ranks && comm.ranks_in_this_process() == 1);
+  const bool has_log = std::getenv("CLEAVE_RANK_LOGS") != nullptr && MeshSize(settings.mesh) <= kMostRanksWithLines;
+  const bool prints = is_first || (options.log_all_ranks.value_or(has_log) && comm.ranks_in_this_process() == 1);
   Result<Report> report = Report::Open(options.out,
                                        {.files = is_first,
                                         .lines = prints && !options.quiet,
