@@ -43,6 +43,7 @@
 #include "runtime/math/convolution.h"              // IWYU pragma: export
 #include "runtime/math/grouped.h"                  // IWYU pragma: export
 #include "runtime/math/math.h"                     // IWYU pragma: export
+#include "runtime/math/scaled.h"                   // IWYU pragma: export
 #include "runtime/mesh/mesh.h"                     // IWYU pragma: export
 #include "runtime/npy/npy.h"                       // IWYU pragma: export
 #include "runtime/random/random.h"                 // IWYU pragma: export

@@ -326,10 +326,10 @@ class Comm {
   template <typename T>
   static constexpr ElementType ElementTypeOf() {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t> ||
-                  std::is_same_v<T, int8_t> || std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>);
+                  sizeof(T) == 1 || std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>);
     return std::is_same_v<T, float>      ? ElementType::kFloat
            : std::is_same_v<T, double>   ? ElementType::kDouble
-           : std::is_same_v<T, int8_t>   ? ElementType::kInt8
+           : sizeof(T) == 1              ? ElementType::kInt8
            : std::is_same_v<T, BFloat16> ? ElementType::kBFloat16
            : std::is_same_v<T, Float16>  ? ElementType::kFloat16
                                          : ElementType::kInt32;

@@ -23,6 +23,15 @@ CLEAVE_PORTABLE inline float PowerOfTwo(int32_t n) {
   return power;
 }
 
+// The least power of two that is at least x, of those from 2^-126 to 2^127; infinities and NaNs stay as they are.
+CLEAVE_PORTABLE inline float PowerOfTwoFrom(float x) {
+  if (!(x > 1.17549435e-38f)) return x == x && x - x == 0.0f ? 1.17549435e-38f : x;
+  int32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  const int32_t exponent = (bits >> 23) - 127 + ((bits & 0x7FFFFF) != 0 ? 1 : 0);
+  return x - x != 0.0f ? x : PowerOfTwo(exponent < 127 ? exponent : 127);
+}
+
 // e^x within two units in the last place. The standard library's function is not more exact, and a CPU loop that calls
 // it is not vectorised. On a GPU this uses the hardware's power of two. x = n ln 2 + r with |r| <= ln 2 / 2 and n
 // whole; e^r by the polynomial of Cephes' expf (Moshier, 1992).

@@ -10,7 +10,7 @@
 
 namespace cleave::runtime {
 
-// T is float, int32_t, int8_t, BFloat16 or Float16.
+// T is float, int32_t, int8_t, BFloat16, Float16, Float8E4M3 or Float8E5M2.
 template <typename T>
 void Copy(const T* source, int64_t count, T* target);
 template <typename T>

@@ -17,6 +17,8 @@ namespace cleave::runtime {
 
 void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
 void ReduceMax(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
+// y = the largest |x|; 0 where there are no elements.
+void ReduceMaxAbs(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
 void ReduceMin(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
 
 // y = the sum of the squares of all elements.

@@ -1,6 +1,7 @@
 // Compares matrix products with sums in double, for every implementation.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <type_traits>
@@ -9,6 +10,7 @@
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/device_vector.h"
 #include "runtime/math/math.h"
+#include "runtime/math/scaled.h"
 #include "runtime/math/testing.h"
 
 namespace cleave::runtime {
@@ -91,6 +93,56 @@ void ExpectProduct(const MatMulShape& s, bool with_bias, unsigned seed) {
   }
   SCOPED_TRACE("f16");
   ExpectProductOf<Float16, Float16>(s, with_bias, seed);
+}
+
+// `first`: whether nothing is added to what c holds, 1 everywhere.
+template <typename A, typename B, typename Out>
+void ExpectScaledProductOf(const MatMulShape& s, bool first, unsigned seed) {
+  std::mt19937 random(seed);
+  const std::vector<A> a = NormalValues<A>(s.m * s.k, random);
+  const std::vector<B> b = NormalValues<B>(s.k * s.n, random);
+  const std::vector<float> wide_a(a.begin(), a.end()), wide_b(b.begin(), b.end());
+  constexpr float kUnitA = 1.0f / 1024, kUnitB = 64.0f;
+  const DeviceVector<A> device_a(a);
+  const DeviceVector<B> device_b(b);
+  const DeviceVector<float> units(std::vector<float>{kUnitA, kUnitB});
+  const DeviceVector<Out> device_c(std::vector<Out>(static_cast<size_t>(s.m * s.n), static_cast<Out>(1.0f)));
+  if constexpr (std::is_same_v<Out, float>) {
+    AccumulateScaledMatMul(first, s, device_a.get(), units.get(), device_b.get(), units.get() + 1, device_c.get());
+  } else {
+    ScaledMatMul(s, device_a.get(), units.get(), device_b.get(), units.get() + 1, device_c.get());
+  }
+  const std::vector<Out> c = device_c.Values();
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t j = 0; j < s.n; ++j) {
+      const Exact product = Element(s, wide_a, wide_b, 0, i, j);
+      const double expected = kUnitA * kUnitB * product.value + (first ? 0 : 1);
+      ASSERT_NEAR(c[static_cast<size_t>(i * s.n + j)], expected,
+                  1e-6 * (kUnitA * kUnitB * product.magnitude + 4) + Rounding<Out>(expected))
+          << "at " << i << ", " << j;
+    }
+  }
+}
+
+// Of sizes that a GPU's library takes in 8 bits, and of others.
+TEST(ScaledMatMul, EqualsTheSumsTimesTheUnits) {
+  unsigned seed = 0;
+  for (const int64_t n : {48, 33}) {
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        const MatMulShape s = {.m = 35, .n = n, .k = 64, .transpose_a = transpose_a, .transpose_b = transpose_b};
+        SCOPED_TRACE(testing::Message() << n << " columns, transposed " << transpose_a << transpose_b);
+        ExpectScaledProductOf<Float8E4M3, Float8E4M3, BFloat16>(s, true, ++seed);
+        ExpectScaledProductOf<Float8E5M2, Float8E4M3, BFloat16>(s, true, ++seed);
+        ExpectScaledProductOf<Float8E5M2, Float8E4M3, float>(s, true, ++seed);
+        ExpectScaledProductOf<Float8E4M3, Float8E5M2, float>(s, false, ++seed);
+      }
+    }
+  }
+  const DeviceVector<Float8E4M3> nothing(0);
+  const DeviceVector<float> unit(std::vector<float>{1.0f}), c(std::vector<float>(6, 5.0f));
+  ScaledMatMul({.m = 2, .n = 3, .k = 0}, nothing.get(), unit.get(), nothing.get(), unit.get(), c.get());
+  EXPECT_EQ(c.Values(), std::vector<float>(6, 0.0f));
 }
 
 TEST(MatMul, EqualsTheSumsInEveryTransposition) {

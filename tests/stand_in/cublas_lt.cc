@@ -28,7 +28,8 @@ struct StandInMatrixLayout {
   }
   int64_t row_stride() const { return order == CUBLASLT_ORDER_COL ? 1 : leading_dimension; }
   int64_t column_stride() const { return order == CUBLASLT_ORDER_COL ? leading_dimension : 1; }
-  int64_t element_bytes() const { return type == CUDA_R_32F ? 4 : 2; }
+  bool is_8_bits() const { return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2; }
+  int64_t element_bytes() const { return type == CUDA_R_32F ? 4 : is_8_bits() ? 1 : 2; }
   // From the first element to behind the last one.
   size_t bytes() const {
     const int64_t last = (batch - 1) * batch_stride + (rows - 1) * row_stride() + (columns - 1) * column_stride();
@@ -51,6 +52,8 @@ struct StandInMatmulDesc {
   const void* aux = nullptr;
   int64_t aux_leading_dimension = 0;
   int64_t aux_stride = 0;
+  const float* scale_a = nullptr;
+  const float* scale_b = nullptr;
 
   bool Has(uint32_t epilogues) const { return (epilogue & epilogues) != 0; }
   bool AddsBias() const { return Has(CUBLASLT_EPILOGUE_BIAS); }
@@ -89,6 +92,19 @@ struct Factors {
   int64_t k_of_b() const { return operation.transpose_b == CUBLAS_OP_N ? b.rows : b.columns; }
 };
 
+// As on Hopper.
+cublasStatus_t CheckFactorsOf8Bits(const Factors& f) {
+  const bool are_both_e5m2 = f.a.type == CUDA_R_8F_E5M2 && f.b.type == CUDA_R_8F_E5M2;
+  if (!f.a.is_8_bits() || !f.b.is_8_bits() || are_both_e5m2) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (f.operation.transpose_a != CUBLAS_OP_T || f.operation.transpose_b != CUBLAS_OP_N)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (f.d.is_8_bits() || f.operation.compute != CUBLAS_COMPUTE_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const bool is_plain = f.operation.epilogue == CUBLASLT_EPILOGUE_DEFAULT && f.d.batch == 1;
+  if (!is_plain || f.operation.scale_a == nullptr || f.operation.scale_b == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const bool fits = f.a.IsMultiple(16) && f.b.IsMultiple(16) && f.d.IsMultiple(16);
+  return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
 cublasStatus_t CheckFactors(const Factors& f) {
   for (const StandInMatrixLayout* layout : {&f.a, &f.b, &f.c, &f.d}) {
     if (!layout->IsValid()) return CUBLAS_STATUS_INVALID_VALUE;
@@ -97,7 +113,9 @@ cublasStatus_t CheckFactors(const Factors& f) {
   if (f.k() != f.k_of_b() || f.m() != f.d.rows || f.n() != f.d.columns) return CUBLAS_STATUS_INVALID_VALUE;
   if (f.c.rows != f.d.rows || f.c.columns != f.d.columns || f.c.order != f.d.order) return CUBLAS_STATUS_INVALID_VALUE;
   if (f.operation.scale != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (f.a.type != f.b.type || f.c.type != f.d.type) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (f.c.type != f.d.type) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (f.a.is_8_bits() || f.b.is_8_bits()) return CheckFactorsOf8Bits(f);
+  if (f.a.type != f.b.type) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (f.a.type == CUDA_R_32F && f.d.type != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (f.operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32 && f.a.type != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (f.operation.SumsFactor() && f.d.batch > 1) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -113,10 +131,11 @@ cublasStatus_t CheckFactors(const Factors& f) {
 // FNV-1a of everything on which an algorithm depends.
 uint32_t SignatureOf(const Factors& f) {
   uint32_t hash = 2166136261u;
-  for (const int64_t value : {f.m(), f.n(), f.k(), int64_t{f.operation.compute}, int64_t{f.operation.transpose_a},
-                              int64_t{f.operation.transpose_b}, int64_t{f.operation.epilogue}, int64_t{f.a.type},
-                              int64_t{f.d.type}, int64_t{f.d.batch}, f.a.leading_dimension, f.b.leading_dimension,
-                              f.c.leading_dimension, f.d.leading_dimension, f.operation.aux_leading_dimension}) {
+  for (const int64_t value :
+       {f.m(), f.n(), f.k(), int64_t{f.operation.compute}, int64_t{f.operation.transpose_a},
+        int64_t{f.operation.transpose_b}, int64_t{f.operation.epilogue}, int64_t{f.a.type}, int64_t{f.b.type},
+        int64_t{f.d.type}, int64_t{f.d.batch}, f.a.leading_dimension, f.b.leading_dimension, f.c.leading_dimension,
+        f.d.leading_dimension, f.operation.aux_leading_dimension}) {
     for (int byte = 0; byte < 8; ++byte) hash = (hash ^ static_cast<uint32_t>(value >> 8 * byte & 0xFF)) * 16777619u;
   }
   return hash;
@@ -125,6 +144,8 @@ uint32_t SignatureOf(const Factors& f) {
 float Load(const void* values, cudaDataType_t type, int64_t index) {
   if (type == CUDA_R_16BF) return stand_in::FromBFloat16(static_cast<const uint16_t*>(values)[index]);
   if (type == CUDA_R_16F) return stand_in::FromFloat16(static_cast<const uint16_t*>(values)[index]);
+  if (type == CUDA_R_8F_E4M3) return stand_in::FromFloat8(static_cast<const uint8_t*>(values)[index], 4);
+  if (type == CUDA_R_8F_E5M2) return stand_in::FromFloat8(static_cast<const uint8_t*>(values)[index], 5);
   return static_cast<const float*>(values)[index];
 }
 void Store(void* values, cudaDataType_t type, int64_t index, float value) {
@@ -188,6 +209,7 @@ void Multiply(const Factors& f, const Pointers& pointers, float alpha, float bet
   if (f.operation.Has(CUBLASLT_EPILOGUE_BGRADB)) {
     SumFactor(f, InOrder(pointers.b, f.b, batch, f.operation.transpose_b == CUBLAS_OP_N, tf32), n);
   }
+  const float scale = f.a.is_8_bits() ? *f.operation.scale_a * *f.operation.scale_b : 1.0f;
   std::vector<float> column(static_cast<size_t>(m));
   for (int64_t j = 0; j < n; ++j) {
     std::fill(column.begin(), column.end(), 0.0f);
@@ -200,7 +222,7 @@ void Multiply(const Factors& f, const Pointers& pointers, float alpha, float bet
     for (int64_t i = 0; i < m; ++i) {
       const int64_t at_c = batch * f.c.batch_stride + i * f.c.row_stride() + j * f.c.column_stride();
       const int64_t at_d = batch * f.d.batch_stride + i * f.d.row_stride() + j * f.d.column_stride();
-      float value = alpha * column[static_cast<size_t>(i)];
+      float value = alpha * scale * column[static_cast<size_t>(i)];
       if (beta != 0) value += beta * Load(pointers.c, f.c.type, at_c);
       if (f.operation.AddsBias()) value += Load(f.operation.bias, f.d.type, i);
       const int64_t at_aux = batch * f.operation.aux_stride + i + j * f.operation.aux_leading_dimension;
@@ -301,6 +323,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cu
       return Set(operation->aux_leading_dimension, value, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE:
       return Set(operation->aux_stride, value, bytes);
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+      return Set(operation->scale_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+      return Set(operation->scale_b, value, bytes);
   }
   return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -390,6 +416,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     if (pointers[i] == nullptr || !IsAligned(pointers[i], algorithm.alignments[i])) return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (operation->UsesBias() && operation->bias == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (layout_a->is_8_bits()) {
+    stand_in::CheckOfDevice(operation->scale_a, sizeof(float), "the scale of a of cublasLtMatmul");
+    stand_in::CheckOfDevice(operation->scale_b, sizeof(float), "the scale of b of cublasLtMatmul");
+  }
   stand_in::CheckOfDevice(a, layout_a->bytes(), "a of cublasLtMatmul");
   stand_in::CheckOfDevice(b, layout_b->bytes(), "b of cublasLtMatmul");
   stand_in::CheckOfDevice(d, layout_d->bytes(), "d of cublasLtMatmul");

@@ -36,6 +36,19 @@ __attribute__((target("f16c"))) inline uint16_t ToFloat16(float value) {
   return _cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT);
 }
 
+// By the formula of the OCP specification: a sign, `exponent_bits` and the rest of fraction.
+inline float FromFloat8(uint8_t bits, int exponent_bits) {
+  const int fraction_bits = 7 - exponent_bits;
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
+  const int fraction = bits & ((1 << fraction_bits) - 1);
+  const float sign = (bits & 0x80) != 0 ? -1.0f : 1.0f;
+  if (exponent_bits == 4 && (bits & 0x7F) == 0x7F) return NAN;
+  if (exponent_bits == 5 && exponent == 31) return fraction == 0 ? sign * INFINITY : NAN;
+  const int whole = exponent == 0 ? fraction : fraction + (1 << fraction_bits);
+  return sign * std::ldexp(static_cast<float>(whole), (exponent == 0 ? 1 : exponent) - bias - fraction_bits);
+}
+
 // Rounds to 10 bits behind the point, ties away from zero.
 inline float RoundToTf32(float value) {
   if (!std::isfinite(value)) return value;

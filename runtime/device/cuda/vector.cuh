@@ -34,6 +34,10 @@ struct alignas(sizeof(T) * kCount) Vector {
 template <size_t kBytes>
 struct WordOf;
 template <>
+struct WordOf<1> {
+  using Type = unsigned char;
+};
+template <>
 struct WordOf<2> {
   using Type = unsigned short;
 };

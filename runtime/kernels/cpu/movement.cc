@@ -5,6 +5,7 @@
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/float16.h"
+#include "runtime/device/float8.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/mesh/mesh.h"
 
@@ -217,6 +218,8 @@ CLEAVE_MOVEMENT_OF(int32_t)
 CLEAVE_MOVEMENT_OF(int8_t)
 CLEAVE_MOVEMENT_OF(BFloat16)
 CLEAVE_MOVEMENT_OF(Float16)
+CLEAVE_MOVEMENT_OF(Float8E4M3)
+CLEAVE_MOVEMENT_OF(Float8E5M2)
 #undef CLEAVE_MOVEMENT_OF
 #define CLEAVE_MASKS_OF(T)                                                                                       \
   template void CausalMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, float, T*);           \

@@ -1,6 +1,8 @@
 #include "runtime/kernels/reduce.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "runtime/comm/reduce.h"
@@ -65,6 +67,26 @@ struct SmallestFirst {
   static bool Before(float a, float b) { return a < b; }
 };
 using Min = Extreme<SmallestFirst>;
+
+// The largest magnitude. Magnitudes are ordered like their bits, and those of a NaN come last; so a row is a vector's
+// work.
+struct MaxAbs {
+  static constexpr float kIdentity = 0.0f;
+  static float Combine(float a, float b) { return Max::Combine(a, std::abs(b)); }
+  static float Row(const float* x, int64_t n) {
+    int32_t most = 0;
+#pragma omp simd reduction(max : most)
+    for (int64_t i = 0; i < n; ++i) {
+      int32_t bits;
+      std::memcpy(&bits, x + i, sizeof bits);
+      bits &= 0x7FFFFFFF;
+      most = bits > most ? bits : most;
+    }
+    float magnitude;
+    std::memcpy(&magnitude, &most, sizeof magnitude);
+    return magnitude;
+  }
+};
 
 // Rows are reduced in blocks of this many elements, whose results are reduced again. The number is fixed, so that
 // results do not depend on the number of threads.
@@ -239,6 +261,10 @@ void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vecto
 
 void ReduceMax(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Max>(x, shape, axes, y);
+}
+
+void ReduceMaxAbs(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+  Reduce<MaxAbs>(x, shape, axes, y);
 }
 
 void ReduceMin(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {

@@ -32,6 +32,11 @@ struct Max {
     return a > b || a != a ? a : b;
   }
 };
+// The largest magnitude.
+struct MaxAbs {
+  static constexpr float kIdentity = 0.0f;
+  __device__ float operator()(float a, float b) const { return Max()(fabsf(a), fabsf(b)); }
+};
 struct Min {
   static constexpr float kIdentity = std::numeric_limits<float>::infinity();
   template <typename T>

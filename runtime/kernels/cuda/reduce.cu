@@ -224,6 +224,10 @@ void ReduceMax(ConstReals x, const std::vector<int64_t>& shape, const std::vecto
   Reduce<Max>(x, shape, axes, 1.0f, y);
 }
 
+void ReduceMaxAbs(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+  Reduce<MaxAbs>(x, shape, axes, 1.0f, y);
+}
+
 void ReduceMin(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Min>(x, shape, axes, 1.0f, y);
 }

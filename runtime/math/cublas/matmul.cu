@@ -1,10 +1,5 @@
 // MatMul by cuBLASLt.
 //
-// Its matrices are column-major. In the same memory a row-major matrix is the transpose of the column-major one, so
-// c = a b is asked for as transpose(c) = transpose(b) transpose(a): b is the library's first factor, and its results
-// have n rows. Declared row-major instead, a result would get its bias along the wrong dimension: the library adds one
-// value to a row.
-//
 // What a product does besides is an epilogue of the library: it adds the bias, applies gelu and keeps what was before
 // it, multiplies by the slope of gelu, or adds up the columns of a factor as it is stored (BGRADA, BGRADB; the bias
 // gradient of DGELU_BGRAD would have the type of the product, 16 bits). Where the library has no kernel with the
@@ -12,12 +7,10 @@
 // Where it has no kernel at all, the product is a kernel of ours too. All are counted, and said once
 // (runtime/error/warning.h).
 //
-// Outline: Product and Prepare say what the library is asked for, Multiply asks it; MultiplyAll is any product, with
-// its bias; the functions behind it are those of math.h.
+// Outline: MultiplyAll is any product, with its bias; the functions behind it are those of math.h. What the library is
+// asked for is in product.cuh.
 #include <algorithm>
 #include <cstdint>
-#include <string>
-#include <tuple>
 #include <type_traits>
 
 #include "runtime/device/cuda/cuda.h"
@@ -27,202 +20,11 @@
 #include "runtime/error/warning.h"
 #include "runtime/kernels/cuda/columns.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
-#include "runtime/math/cublas/library.cuh"
+#include "runtime/math/cublas/product.cuh"
 #include "runtime/math/math.h"  // IWYU pragma: associated
-#include "runtime/math/prepared_list.h"
 
 namespace cleave::runtime {
 namespace {
-
-constexpr int kAux = CUBLASLT_EPILOGUE_GELU_AUX & ~CUBLASLT_EPILOGUE_GELU;
-
-// What a product reads and writes.
-struct Places {
-  const void* a;
-  const void* b;
-  void* c;
-  const void* bias = nullptr;
-  const void* aux = nullptr;
-};
-
-// All that the choice of a kernel depends on.
-struct Product {
-  MatMulShape shape;
-  cudaDataType_t factors = CUDA_R_32F;
-  cudaDataType_t result = CUDA_R_32F;
-  Precision precision = Precision::kF32;
-  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  bool adds = false;  // To what the result holds.
-  // In bytes, of each matrix of a batch.
-  uint32_t alignment_a = 0;
-  uint32_t alignment_b = 0;
-  uint32_t alignment_c = 0;
-  uint32_t alignment_bias = 0;
-  uint32_t alignment_aux = 0;
-
-  // Whether it reads a bias, or writes the sums of a factor.
-  bool has_bias() const {
-    return (epilogue & (CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB)) != 0;
-  }
-  // Whether it writes or reads what is before gelu.
-  bool has_aux() const { return (epilogue & kAux) != 0; }
-
-  bool operator==(const Product& other) const {
-    const auto fields = [](const Product& p) {
-      return std::tie(p.factors, p.result, p.precision, p.epilogue, p.adds, p.alignment_a, p.alignment_b, p.alignment_c,
-                      p.alignment_bias, p.alignment_aux);
-    };
-    return shape == other.shape && fields(*this) == fields(other);
-  }
-
-  std::string Text() const {
-    return Format("a product of %lld times %lld x %lld and %lld x %lld%s%s", static_cast<long long>(shape.batch),
-                  static_cast<long long>(shape.m), static_cast<long long>(shape.k), static_cast<long long>(shape.k),
-                  static_cast<long long>(shape.n), shape.transpose_a ? ", the first stored transposed" : "",
-                  shape.transpose_b ? ", the second stored transposed" : "");
-  }
-};
-
-struct PreparedProduct {
-  Product product;
-  cublasLtMatmulDesc_t operation = nullptr;
-  cublasLtMatrixLayout_t a = nullptr;
-  cublasLtMatrixLayout_t b = nullptr;
-  cublasLtMatrixLayout_t c = nullptr;
-  bool is_supported = false;
-  cublasLtMatmulAlgo_t algorithm = {};
-};
-
-template <typename T>
-constexpr cudaDataType_t kTypeOf = CUDA_R_32F;
-template <>
-constexpr cudaDataType_t kTypeOf<BFloat16> = CUDA_R_16BF;
-template <>
-constexpr cudaDataType_t kTypeOf<Float16> = CUDA_R_16F;
-
-// The largest power of two that divides the address and the bytes from a matrix to the next; more than 256 is of no use
-// to the library.
-uint32_t AlignmentOf(const void* values, int64_t stride = 0) {
-  const uint64_t bits = reinterpret_cast<uintptr_t>(values) | static_cast<uint64_t>(stride) | 256u;
-  return static_cast<uint32_t>(bits & (~bits + 1));
-}
-
-template <typename T>
-void SetOfOperation(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, const T& value,
-                    const Product& product) {
-  CheckCublas(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value), product.Text());
-}
-
-void SetPlaces(cublasLtMatmulDesc_t operation, const Product& product, const Places& places) {
-  if (product.has_bias()) SetOfOperation(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, places.bias, product);
-  if (product.has_aux()) SetOfOperation(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, places.aux, product);
-}
-
-// `places`: as aligned as those of all calls.
-cublasLtMatmulDesc_t DescribeOperation(const Product& product, const Places& places) {
-  const bool tf32 = product.factors == CUDA_R_32F && product.precision == Precision::kTf32;
-  cublasLtMatmulDesc_t operation;
-  CheckCublas(
-      cublasLtMatmulDescCreate(&operation, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
-      product.Text());
-  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    SetOfOperation(operation, attribute, value, product);
-  };
-  set(CUBLASLT_MATMUL_DESC_TRANSA, product.shape.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(CUBLASLT_MATMUL_DESC_TRANSB, product.shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(product.epilogue));
-  SetPlaces(operation, product, places);
-  if (product.has_aux()) {
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, product.shape.n);
-    if (product.shape.batch > 1) {
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, product.shape.m * product.shape.n);
-    }
-  }
-  return operation;
-}
-
-// A batch of row-major rows x columns matrices as they are stored.
-cublasLtMatrixLayout_t DescribeMatrices(const Product& product, cudaDataType_t type, int64_t rows, int64_t columns) {
-  cublasLtMatrixLayout_t layout;
-  CheckCublas(
-      cublasLtMatrixLayoutCreate(&layout, type, static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), columns),
-      product.Text());
-  if (product.shape.batch == 1) return layout;
-  const auto count = static_cast<int32_t>(product.shape.batch);
-  const int64_t stride = rows * columns;
-  CheckCublas(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
-              product.Text());
-  CheckCublas(
-      cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
-      product.Text());
-  return layout;
-}
-
-// What the library may assume and use. Partial sums are kept in f32: kernels that add them up in the result's type
-// would lose digits of 16 bits.
-cublasLtMatmulPreference_t DescribePreference(const Product& product) {
-  cublasLtMatmulPreference_t preference;
-  CheckCublas(cublasLtMatmulPreferenceCreate(&preference), product.Text());
-  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-    CheckCublas(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), product.Text());
-  };
-  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(TheCublas().workspace_bytes));
-  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product.alignment_b);
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product.alignment_a);
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, product.alignment_c);
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, product.alignment_c);
-  return preference;
-}
-
-// The kernel that the library ranks first: the same on every rank and in every run.
-void ChooseAlgorithm(PreparedProduct& prepared) {
-  const Product& product = prepared.product;
-  const cublasLtMatmulPreference_t preference = DescribePreference(product);
-  cublasLtMatmulHeuristicResult_t best = {};
-  int found = 0;
-  const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(TheCublas().handle, prepared.operation, prepared.b, prepared.a, prepared.c,
-                                     prepared.c, preference, 1, &best, &found);
-  CheckCublas(cublasLtMatmulPreferenceDestroy(preference), product.Text());
-  // Of an epilogue for which it has none the library may say either.
-  const bool is_refused = status == CUBLAS_STATUS_NOT_SUPPORTED ||
-                          (status == CUBLAS_STATUS_INVALID_VALUE && product.epilogue != CUBLASLT_EPILOGUE_DEFAULT);
-  if (!is_refused) CheckCublas(status, "choosing a kernel for " + product.Text());
-  prepared.is_supported = status == CUBLAS_STATUS_SUCCESS && found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
-  prepared.algorithm = best.algo;
-}
-
-PreparedProduct Prepare(const Product& product, const Places& places) {
-  const MatMulShape& shape = product.shape;
-  PreparedProduct prepared;
-  prepared.product = product;
-  prepared.operation = DescribeOperation(product, places);
-  prepared.a = DescribeMatrices(product, product.factors, shape.transpose_a ? shape.k : shape.m,
-                                shape.transpose_a ? shape.m : shape.k);
-  prepared.b = DescribeMatrices(product, product.factors, shape.transpose_b ? shape.n : shape.k,
-                                shape.transpose_b ? shape.k : shape.n);
-  prepared.c = DescribeMatrices(product, product.result, shape.m, shape.n);
-  ChooseAlgorithm(prepared);
-  return prepared;
-}
-
-// Returns false, and does nothing, where the library cannot.
-bool Multiply(const Product& product, const Places& places) {
-  thread_local auto& all = *new PreparedList<PreparedProduct>;
-  const PreparedProduct& prepared = all.Get([&](const PreparedProduct& known) { return known.product == product; },
-                                            [&] { return Prepare(product, places); });
-  if (!prepared.is_supported) return false;
-  SetPlaces(prepared.operation, product, places);
-  const Cublas& cublas = TheCublas();
-  const float one = 1.0f;
-  const float of_old = product.adds ? 1.0f : 0.0f;
-  const cublasStatus_t status = cublasLtMatmul(
-      cublas.handle, prepared.operation, &one, places.b, prepared.b, places.a, prepared.a, &of_old, places.c,
-      prepared.c, places.c, prepared.c, &prepared.algorithm, cublas.workspace, cublas.workspace_bytes, CurrentStream());
-  if (status != CUBLAS_STATUS_SUCCESS) CheckCublas(status, product.Text());
-  return true;
-}
 
 // `product` may be c.
 template <typename T>
@@ -262,7 +64,8 @@ Product ProductOf(bool adds, const MatMulShape& shape, const In* a, const In* b,
   };
   Product product;
   product.shape = shape;
-  product.factors = kTypeOf<In>;
+  product.type_a = kTypeOf<In>;
+  product.type_b = kTypeOf<In>;
   product.result = kTypeOf<Out>;
   product.precision = MatMulPrecision();
   product.epilogue = bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -345,7 +148,7 @@ __global__ void MultiplyBySlopeOfGelu(int64_t count, const T* before, T* c) {
 
 // Computes the product with the epilogue. Returns false, and does nothing, where the library cannot.
 template <typename T>
-bool MultiplyByGelu(cublasLtEpilogue_t epilogue, const MatMulShape& shape, const Places& places) {
+bool MultiplyByGelu(cublasLtEpilogue_t epilogue, const MatMulShape& shape, const ProductPlaces& places) {
   const bool is_empty = shape.batch * shape.m * shape.n == 0 || shape.k == 0;
   Product product = ProductOf(/*adds=*/false, shape, static_cast<const T*>(places.a), static_cast<const T*>(places.b),
                               static_cast<T*>(places.c), static_cast<const T*>(places.bias));

@@ -5,8 +5,9 @@
 // checks that an algorithm is used for the product for which it was chosen, and that pointers have the promised
 // alignment. There is no algorithm with an epilogue for 16-bit results with an odd number of rows, and none at all for
 // 16 bits at places that are aligned to one element only, so that tests cover these cases. What is before gelu has the
-// type of the result, lies at multiples of 16 bytes and has a leading dimension that is a multiple of 8. Numbers of
-// enumerations are those of the library.
+// type of the result, lies at multiples of 16 bytes and has a leading dimension that is a multiple of 8. Factors of 8
+// bits are refused unless the first is transposed and the second is not, and all lie at multiples of 16 bytes. Numbers
+// of enumerations are those of the library.
 #ifndef CUBLASLT_H_STAND_IN_
 #define CUBLASLT_H_STAND_IN_
 
@@ -15,7 +16,7 @@
 
 #include "cuda_runtime.h"
 
-enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
+enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14, CUDA_R_8F_E4M3 = 28, CUDA_R_8F_E5M2 = 29 };
 using cudaDataType = cudaDataType_t;
 
 enum cublasStatus_t {
@@ -76,7 +77,9 @@ enum cublasLtMatmulDescAttributes_t {
   CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,
   CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,
   CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,
-  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE = 13
+  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE = 13,
+  CUBLASLT_MATMUL_DESC_A_SCALE_POINTER = 17,
+  CUBLASLT_MATMUL_DESC_B_SCALE_POINTER = 18
 };
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation, cublasComputeType_t compute,
                                         cudaDataType_t scale);
