@@ -74,6 +74,7 @@ struct PeakRates {
   double f32 = 1e9;  // Operations per second outside of matrix units.
   double tf32 = 0;   // Products of f32 tensors on matrix units, in any format; 0: no such units.
   double bf16 = 0;   // Products of bf16 or f16 tensors; 0: not faster than f32.
+  double fp8 = 0;    // Products of tensors of 8 bits; 0: there are none, and they are widened to bf16.
   // On a CPU: of what is no product, in loops of vectors, where f32 is the rate of products; 0: a GPU, f32 for both.
   double loops = 0;
 

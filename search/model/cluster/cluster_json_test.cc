@@ -43,7 +43,7 @@ TEST(ParseClusterJsonTest, ReadsEveryField) {
   EXPECT_EQ(machines->devices(), 8);
   const Cluster& host = machines->host;
   EXPECT_EQ(host.name, "lab");
-  EXPECT_EQ(host.peak, (PeakRates{.f32 = 19.5e12, .tf32 = 156e12, .bf16 = 0, .loops = 3e12}));
+  EXPECT_EQ(host.peak, (PeakRates{.f32 = 19.5e12, .tf32 = 156e12, .bf16 = 0, .fp8 = 0, .loops = 3e12}));
   EXPECT_EQ(host.memory_per_device, Bytes(int64_t{80} << 30));
   EXPECT_EQ(host.memory_bytes_per_second, 2e12);
   EXPECT_EQ(host.caches, (std::vector<Cache>{{.bytes = Bytes(40 << 20), .bytes_per_second = 5e12}}));

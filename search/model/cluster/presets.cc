@@ -147,7 +147,7 @@ Machines H100() {
                        .card = 50 * kGiga,
                        .memory = 80 * kGiga,
                        .memory_rate = 3.35 * kTera,
-                       .peak = {.f32 = 67 * kTera, .tf32 = 494.5 * kTera, .bf16 = 989 * kTera},
+                       .peak = {.f32 = 67 * kTera, .tf32 = 494.5 * kTera, .bf16 = 989 * kTera, .fp8 = 1979 * kTera},
                        .best_share = 0.80,
                        .host_rate = kPcie5});
 }
@@ -157,7 +157,7 @@ Machines H200() {
                        .card = 50 * kGiga,
                        .memory = 141 * kGiga,
                        .memory_rate = 4.8 * kTera,
-                       .peak = {.f32 = 67 * kTera, .tf32 = 494.5 * kTera, .bf16 = 989 * kTera},
+                       .peak = {.f32 = 67 * kTera, .tf32 = 494.5 * kTera, .bf16 = 989 * kTera, .fp8 = 1979 * kTera},
                        .best_share = 0.80,
                        .host_rate = kPcie5});
 }
@@ -167,7 +167,7 @@ Machines B200() {
                        .card = 50 * kGiga,
                        .memory = 180 * kGiga,
                        .memory_rate = 8.0 * kTera,
-                       .peak = {.f32 = 75 * kTera, .tf32 = 1125 * kTera, .bf16 = 2250 * kTera},
+                       .peak = {.f32 = 75 * kTera, .tf32 = 1125 * kTera, .bf16 = 2250 * kTera, .fp8 = 4500 * kTera},
                        .best_share = 0.78,
                        .host_rate = kPcie5});
 }

@@ -144,11 +144,12 @@ absl::StatusOr<std::vector<Link>> LinksOf(const Json& list) {
 
 absl::StatusOr<PeakRates> PeakOf(const Json& json, const std::string& where) {
   constexpr QuantityKind kKind = QuantityKind::kFlopsPerSecond;
-  CLEAVE_RETURN_IF_ERROR(CheckFields(json, where, {"f32"}, {"tf32", "bf16", "loops"}));
+  CLEAVE_RETURN_IF_ERROR(CheckFields(json, where, {"f32"}, {"tf32", "bf16", "fp8", "loops"}));
   PeakRates peak;
   CLEAVE_ASSIGN_OR_RETURN(peak.f32, QuantityAt(json, "f32", where, kKind, Zero::kRefused));
   CLEAVE_ASSIGN_OR_RETURN(peak.tf32, QuantityOr(json, "tf32", where, kKind, 0));
   CLEAVE_ASSIGN_OR_RETURN(peak.bf16, QuantityOr(json, "bf16", where, kKind, 0));
+  CLEAVE_ASSIGN_OR_RETURN(peak.fp8, QuantityOr(json, "fp8", where, kKind, 0));
   CLEAVE_ASSIGN_OR_RETURN(peak.loops, QuantityOr(json, "loops", where, kKind, 0));
   return peak;
 }

@@ -127,6 +127,7 @@ std::vector<std::string> VerifyCluster(const Cluster& cluster) {
   findings.NotNegative("the tf32 peak", cluster.peak.tf32);
   findings.NotNegative("the bf16 peak", cluster.peak.bf16);
   findings.NotNegative("the rate of loops", cluster.peak.loops);
+  findings.NotNegative("the fp8 peak", cluster.peak.fp8);
   CheckEfficiency(cluster, findings);
   CheckMemory(cluster, findings);
   findings.NotNegative("the bandwidth to the host's memory", cluster.host_bytes_per_second);
