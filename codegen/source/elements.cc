@@ -23,6 +23,8 @@ absl::string_view FunctionOf(ir::Primitive primitive) {
       return "Quotient";
     case ir::Primitive::kRemainder:
       return "Remainder";
+    case ir::Primitive::kPowerOfTwo:
+      return "PowerOfTwoFrom";
     case ir::Primitive::kToInt32:
       return "ToInt32";
     case ir::Primitive::kExp:

@@ -165,6 +165,10 @@ absl::string_view ElementTypeName(ir::DType dtype) {
       return "BFloat16";
     case ir::DType::kF16:
       return "Float16";
+    case ir::DType::kF8E4M3:
+      return "Float8E4M3";
+    case ir::DType::kF8E5M2:
+      return "Float8E5M2";
     case ir::DType::kI32:
       return "int32_t";
     case ir::DType::kI8:
@@ -179,6 +183,8 @@ cpp::Expr ElementLiteral(ir::DType dtype, double value) {
       return cpp::Float(value);
     case ir::DType::kBf16:
     case ir::DType::kF16:
+    case ir::DType::kF8E4M3:
+    case ir::DType::kF8E5M2:
       return cpp::Call(ElementTypeName(dtype), {cpp::Float(value)});
     case ir::DType::kI32:
     case ir::DType::kI8:

@@ -58,6 +58,11 @@ OpId ValueMaker::Real(const Shape& shape, Fill fill) {
       return Labels(shape);
     case Fill::kNumbers:
       return Source(OpKind::kParameter, DType::kI8, shape);
+    case Fill::kFactors: {
+      const OpId whole = Add(OpKind::kCast, {Labels(shape)}, {{attribute::kDType, DType::kF32}});
+      const OpId unit = Add(OpKind::kConstant, {}, {{attribute::kValue, 0.5}});
+      return Add(OpKind::kQuantize, {whole, unit}, {{attribute::kDType, DType::kF8E4M3}});
+    }
   }
   return OfShape(shape);
 }

@@ -114,6 +114,7 @@ class GradientOps {
       case Primitive::kNumber:
       case Primitive::kQuotient:
       case Primitive::kRemainder:
+      case Primitive::kPowerOfTwo:
       case Primitive::kToInt32:
       case Primitive::kLogOnePlus:
       case Primitive::kCall:

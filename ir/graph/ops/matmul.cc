@@ -244,7 +244,8 @@ KernelCall WithCompanions(const CallSite& site, KernelCall call) {
   return call;
 }
 
-std::vector<KernelCall> MatmulCalls(const CallSite& site) {
+// Of the product alone.
+KernelCall ProductCall(const CallSite& site) {
   const int rank = site.type(0).rank();
   const Sides a = SidesOfA(static_cast<size_t>(rank), site.attributes);
   const Sides b = SidesOfB(site.type(1).shape.size(), site.attributes);
@@ -258,7 +259,7 @@ std::vector<KernelCall> MatmulCalls(const CallSite& site) {
     KernelCall call =
         MatMulCall(product, Pointer{0, product.k * product.m}, Pointer{1}, Pointer{kResult, product.m * product.n});
     call.repetitions = leading;
-    return {WithCompanions(site, std::move(call))};
+    return call;
   }
   if (!IsShared(site.inputs) || rank == 2) {
     product.batch = leading;
@@ -266,8 +267,10 @@ std::vector<KernelCall> MatmulCalls(const CallSite& site) {
     // All share one second matrix: the rows of all first matrices form one matrix.
     product.m = leading * product.m;
   }
-  return {WithCompanions(site, MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult}))};
+  return MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult});
 }
+
+std::vector<KernelCall> MatmulCalls(const CallSite& site) { return {WithCompanions(site, ProductCall(site))}; }
 
 // The product of a transposed and a second matrix, summed over leading dimensions: a [.., k, i] and b [.., k, j] to [i,
 // j].
@@ -341,15 +344,85 @@ std::vector<Companion> MatmulSumCompanions() {
 }
 
 // Contracts all dimensions but the last: a is stored as k x m.
-std::vector<KernelCall> MatmulSumCalls(const CallSite& site) {
+KernelCall SumOfProductsCall(const CallSite& site) {
   const MatrixProduct product = {.m = site.Columns(0), .n = site.Columns(1), .k = site.Rows(0), .transpose_a = true};
-  KernelCall call = MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult});
+  return MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult});
+}
+
+std::vector<KernelCall> MatmulSumCalls(const CallSite& site) {
+  KernelCall call = SumOfProductsCall(site);
   if (site.Has(0) || site.Has(1)) {
     call.function = "MatMulAndSums";
     call.arguments.push_back(Pointer{ResultOf(0)});
     call.arguments.push_back(Pointer{ResultOf(1)});
   }
   return {call};
+}
+
+// Products of factors of 8 bits, each with its unit: inputs a, b, unit_a, unit_b. The value is that of the product of
+// what the factors stand for.
+
+constexpr size_t kUnitA = 2, kUnitB = 3;
+
+using Inference = InferResult (*)(Types inputs, const Attributes& attributes);
+
+// `infer`: of the product of factors of f32.
+InferResult InferScaled(Inference infer, Types inputs, const Attributes& attributes) {
+  std::vector<TensorType> factors = {inputs[0], inputs[1]};
+  for (TensorType& factor : factors) {
+    if (!Is8Bit(factor.dtype)) {
+      return OpError{.code = Code::kE0406,
+                     .message = absl::StrCat("expected real numbers of 8 bits, found ", DTypeName(factor.dtype))};
+    }
+    factor.dtype = DType::kF32;
+  }
+  for (const size_t unit : {kUnitA, kUnitB}) {
+    if (inputs[unit] == TensorType{DType::kF32, {}}) continue;
+    return OpError{.code = Code::kE0406, .message = absl::StrCat("a unit is ", inputs[unit].ToString())};
+  }
+  Attributes of_product = attributes;
+  of_product.Erase(attribute::kResult);
+  InferResult result = infer(factors, of_product);
+  TensorType* const type = std::get_if<TensorType>(&result);
+  if (type == nullptr) return result;
+  type->dtype = attributes.Get(attribute::kResult);
+  if (type->dtype == DType::kF32 || Is16Bit(type->dtype)) return result;
+  return OpError{.code = Code::kE0409, .message = absl::StrCat("`result` is `", DTypeName(type->dtype), "`")};
+}
+
+// `rule`: that of the product.
+Rule WithUnits(Rule rule) {
+  rule.inputs.resize(kUnitB + 1);
+  return rule;
+}
+
+void MultiplyByUnits(const Evaluation& evaluation) {
+  const double unit = evaluation.inputs[kUnitA]->values[0] * evaluation.inputs[kUnitB]->values[0];
+  for (double& value : evaluation.output.values) value *= unit;
+}
+
+// `call`: "MatMul" of the same factors.
+KernelCall WithUnits(KernelCall call) {
+  call.function = "ScaledMatMul";
+  call.accumulating = "AccumulateScaledMatMul";
+  call.arguments.insert(call.arguments.begin() + 3, Pointer{kUnitB});
+  call.arguments.insert(call.arguments.begin() + 2, Pointer{kUnitA});
+  return call;
+}
+
+// Copies of the factors: turned, or in 16 bits where the device does not multiply those of 8.
+Need ScaledNeed(Types inputs, const TensorType&, const Attributes&) {
+  return {.temporary = ElementSize(DType::kBf16) * (inputs[0].elements() + inputs[1].elements())};
+}
+
+OpDefinition ScaledProduct(OpDefinition product) {
+  product.callable = false;
+  product.signature = {{.name = "a"}, {.name = "b"}, {.name = "unit_a"}, {.name = "unit_b"}};
+  product.gradient = nullptr;
+  product.batch = nullptr;
+  product.companions = {};
+  product.need = ScaledNeed;
+  return product;
 }
 
 }  // namespace
@@ -385,6 +458,45 @@ OpDefinition DefineMatmulSum() {
                       .evaluate = EvaluateMatmulSum,
                       .calls = MatmulSumCalls,
                       .companions = MatmulSumCompanions()};
+}
+
+OpDefinition DefineScaledMatmul() {
+  OpDefinition definition = ScaledProduct(DefineMatmul());
+  for (const Attribute<bool> side : {attribute::kTransposeA, attribute::kTransposeB}) {
+    definition.signature.push_back(OptionalAttribute(side, false));
+  }
+  definition.signature.push_back(RequiredAttribute(attribute::kResult));
+  definition.summary = "matmul of factors of 8 bits, each with its unit";
+  definition.infer = [](Types inputs, const Attributes& attributes) {
+    return InferScaled(InferMatmul, inputs, attributes);
+  };
+  definition.rule = [](Types inputs, const TensorType& output, const Attributes& attributes) {
+    return WithUnits(MatmulRule(inputs, output, attributes));
+  };
+  definition.evaluate = [](const Evaluation& evaluation) {
+    EvaluateMatmul(evaluation);
+    MultiplyByUnits(evaluation);
+  };
+  definition.calls = [](const CallSite& site) { return std::vector<KernelCall>{WithUnits(ProductCall(site))}; };
+  return definition;
+}
+
+OpDefinition DefineScaledMatmulSum() {
+  OpDefinition definition = ScaledProduct(DefineMatmulSum());
+  definition.signature.push_back(RequiredAttribute(attribute::kResult));
+  definition.summary = "matmul_sum of factors of 8 bits, each with its unit";
+  definition.infer = [](Types inputs, const Attributes& attributes) {
+    return InferScaled(InferMatmulSum, inputs, attributes);
+  };
+  definition.rule = [](Types inputs, const TensorType& output, const Attributes& attributes) {
+    return WithUnits(MatmulSumRule(inputs, output, attributes));
+  };
+  definition.evaluate = [](const Evaluation& evaluation) {
+    EvaluateMatmulSum(evaluation);
+    MultiplyByUnits(evaluation);
+  };
+  definition.calls = [](const CallSite& site) { return std::vector<KernelCall>{WithUnits(SumOfProductsCall(site))}; };
+  return definition;
 }
 
 }  // namespace cleave::ir

@@ -1,6 +1,7 @@
 // Reductions over axes.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -234,6 +235,16 @@ void EvaluateReduceMax(const Evaluation& evaluation) {
   }
 }
 
+// The largest of a NaN is NaN.
+void EvaluateReduceMaxAbs(const Evaluation& evaluation) {
+  const std::vector<int64_t> index = ReducedIndex(evaluation);
+  for (size_t i = 0; i < index.size(); ++i) {
+    double& most = evaluation.output.values[static_cast<size_t>(index[i])];
+    const double magnitude = std::abs(evaluation.inputs[0]->values[i]);
+    if (RanksBefore(magnitude, most)) most = magnitude;
+  }
+}
+
 Rule ReduceMinRule(Types inputs, const TensorType&, const Attributes& attributes) {
   return ReducingRule(inputs, attributes, Reduction::kMin, {});
 }
@@ -277,6 +288,16 @@ OpDefinition DefineReduceMax() {
   definition.gradient = ExtremeGradients;
   definition.evaluate = EvaluateReduceMax;
   definition.calls = [](const CallSite& site) { return ReducingCall(site, "ReduceMax"); };
+  return definition;
+}
+
+OpDefinition DefineReduceMaxAbs() {
+  OpDefinition definition =
+      ReducingOp("largest magnitude over axes, over all of them where none are given; 0 of nothing");
+  definition.callable = false;
+  definition.rule = ReduceMaxRule;
+  definition.evaluate = EvaluateReduceMaxAbs;
+  definition.calls = [](const CallSite& site) { return ReducingCall(site, "ReduceMaxAbs"); };
   return definition;
 }
 

@@ -29,6 +29,7 @@ Tensor Filled(const InputForm& form, Random& random) {
         value = static_cast<double>(RandomInt(random, 0, 2));
         break;
       case Fill::kNumbers:
+      case Fill::kFactors:
         value = static_cast<double>(RandomInt(random, -3, 3));
         break;
       case Fill::kMask:
@@ -54,6 +55,7 @@ void Maker::Add(const std::vector<InputForm>& inputs, Attributes attributes,
   for (const InputForm& form : inputs) {
     const DType dtype = form.fill == Fill::kLabels    ? DType::kI32
                         : form.fill == Fill::kNumbers ? DType::kI8
+                        : form.fill == Fill::kFactors ? DType::kF8E4M3
                                                       : DType::kF32;
     sample.types.push_back({dtype, form.shape});
     sample.inputs.push_back(Filled(form, random_));

@@ -19,6 +19,7 @@ enum class Fill {
   kDistinct,  // No two within 0.01 of each other.
   kLabels,    // i32 in [0, 3).
   kNumbers,   // i8 in [-3, 3].
+  kFactors,   // f8e4m3, whole numbers in [-3, 3].
   kMask,      // 0 or 1.
 };
 

@@ -117,6 +117,16 @@ void AddElementwiseSamples(Forms& forms) {
     maker.Add({{{a, b}, Fill::kNumbers}, {{a, 1}}});
     maker.Add({{{a, b, c}, Fill::kNumbers}, {{a, b, 1}}});
   };
+  forms[OpKind::kF8Unit] = [](Maker& maker) {
+    for (const DType dtype : {DType::kF8E4M3, DType::kF8E5M2})
+      Unary(maker, Fill::kPositive, {{attribute::kDType, dtype}});
+  };
+  forms[OpKind::kQuantize] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    for (const DType dtype : {DType::kF8E4M3, DType::kF8E5M2}) {
+      maker.Add({{{a, b}}, {{}, Fill::kPositive}}, {{attribute::kDType, dtype}});
+    }
+  };
   forms[OpKind::kBiasAdd] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{a, c}}, {{c}}});

@@ -54,6 +54,22 @@ void AddProductSamples(Forms& forms) {
     maker.Add({{{a, i}}, {{a, j}}, {{a}, Fill::kLabels}}, {{attribute::kSize, 3}});
     maker.Add({{{a, b, i}}, {{a, b, j}}, {{a, b}, Fill::kLabels}}, {{attribute::kSize, 2}});
   };
+  forms[OpKind::kScaledMatmul] = [](Maker& maker) {
+    const int64_t a = maker.Size(), i = maker.Size(), k = maker.Size(), j = maker.Size();
+    const InputForm unit = {{}, Fill::kPositive};
+    const Attributes result = {{attribute::kResult, DType::kF32}};
+    maker.Add({{{a, i, k}, Fill::kFactors}, {{k, j}, Fill::kFactors}, unit, unit}, result);
+    Attributes turned = result;
+    turned.Set(attribute::kTransposeA, true);
+    turned.Set(attribute::kTransposeB, true);
+    maker.Add({{{k, i}, Fill::kFactors}, {{j, k}, Fill::kFactors}, unit, unit}, turned);
+  };
+  forms[OpKind::kScaledMatmulSum] = [](Maker& maker) {
+    const int64_t a = maker.Size(), k = maker.Size(), i = maker.Size(), j = maker.Size();
+    const InputForm unit = {{}, Fill::kPositive};
+    const Attributes result = {{attribute::kResult, DType::kF32}};
+    maker.Add({{{a, k, i}, Fill::kFactors}, {{a, k, j}, Fill::kFactors}, unit, unit}, result);
+  };
   forms[OpKind::kMatmulSum] = [](Maker& maker) {
     const int64_t a = maker.Size(), k = maker.Size(), i = maker.Size(), j = maker.Size();
     maker.Add({{{k, i}}, {{k, j}}});

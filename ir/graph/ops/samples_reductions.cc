@@ -46,6 +46,7 @@ void AddReductionSamples(Forms& forms) {
   forms[OpKind::kReduceSum] = [](Maker& maker) { Reductions(maker, Fill::kSigned); };
   forms[OpKind::kReduceMean] = forms[OpKind::kReduceSum];
   forms[OpKind::kReduceMax] = [](Maker& maker) { Reductions(maker, Fill::kDistinct); };
+  forms[OpKind::kReduceMaxAbs] = [](Maker& maker) { Reductions(maker, Fill::kSigned); };
   forms[OpKind::kReduceMin] = forms[OpKind::kReduceMax];
   forms[OpKind::kSoftmax] = RowOps;
   forms[OpKind::kLogSoftmax] = RowOps;

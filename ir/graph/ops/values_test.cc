@@ -205,6 +205,7 @@ TEST(ValuesTest, Reductions) {
          {OpKind::kReduceMean, {x}, {{attribute::kAxes, Ints{-1}}, {attribute::kKeepDims, true}}, T({2, 1}, {3, -4})},
          {OpKind::kReduceMax, {x}, {{attribute::kAxes, Ints{1}}}, T({2}, {5, -2})},
          {OpKind::kReduceMax, {x}, {{attribute::kAxes, Ints{0, 1}}}, T({}, {5})},
+         {OpKind::kReduceMaxAbs, {T({2, 2}, {1, -7, 3, 0})}, {}, T({}, {7})},
          {OpKind::kReduceMin, {x}, {{attribute::kAxes, Ints{1}}}, T({2}, {1, -6})},
          {OpKind::kReduceMin,
           {x},

@@ -7,6 +7,15 @@
 namespace cleave::ir {
 namespace {
 
+// Of f32's normal numbers.
+double PowerOfTwoFrom(double x) {
+  if (!std::isfinite(x)) return x;
+  int exponent = 0;
+  const double fraction = std::frexp(x, &exponent);  // In [0.5, 1) of a positive x.
+  if (fraction == 0.5) --exponent;
+  return x <= 0 ? std::ldexp(1, -126) : std::ldexp(1, std::clamp(exponent, -126, 127));
+}
+
 // The value from those of the operands. Maxima and minima of a NaN are NaN.
 double Apply(Primitive primitive, double a, double b, double c) {
   switch (primitive) {
@@ -44,6 +53,8 @@ double Apply(Primitive primitive, double a, double b, double c) {
       return b == 0 ? 0 : std::trunc(a / b);
     case Primitive::kRemainder:
       return b == 0 ? 0 : std::fmod(a, b);
+    case Primitive::kPowerOfTwo:
+      return PowerOfTwoFrom(a);
     case Primitive::kToInt32:
       return std::isnan(a) ? 0 : std::clamp(std::trunc(a), -2147483648.0, 2147483647.0);
     case Primitive::kExp:

@@ -54,6 +54,7 @@ class ReverseAccumulation {
       case Primitive::kGreaterEqual:
       case Primitive::kQuotient:
       case Primitive::kRemainder:
+      case Primitive::kPowerOfTwo:
       case Primitive::kToInt32:
         return;
       case Primitive::kAdd:

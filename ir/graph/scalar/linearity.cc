@@ -63,6 +63,7 @@ bool IsLinear(const Scalar& value, const std::set<std::string>& variables) {
       case Primitive::kAbs:
       case Primitive::kQuotient:
       case Primitive::kRemainder:
+      case Primitive::kPowerOfTwo:
       case Primitive::kToInt32:
       case Primitive::kExp:
       case Primitive::kLog:

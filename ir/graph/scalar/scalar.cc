@@ -37,6 +37,7 @@ double OperationsOf(const Scalar& node) {
     case Primitive::kMinimum:
     case Primitive::kQuotient:
     case Primitive::kRemainder:
+    case Primitive::kPowerOfTwo:
     case Primitive::kToInt32:
       return 1;
     case Primitive::kSqrt:
@@ -112,6 +113,7 @@ Scalar Minimum(const Scalar& a, const Scalar& b) { return {Primitive::kMinimum, 
 Scalar Quotient(const Scalar& a, const Scalar& b) { return {Primitive::kQuotient, {a, b}}; }
 Scalar Remainder(const Scalar& a, const Scalar& b) { return {Primitive::kRemainder, {a, b}}; }
 Scalar Abs(const Scalar& x) { return {Primitive::kAbs, {x}}; }
+Scalar PowerOfTwoFrom(const Scalar& x) { return {Primitive::kPowerOfTwo, {x}}; }
 Scalar ToInt32(const Scalar& x) { return {Primitive::kToInt32, {x}}; }
 Scalar Exp(const Scalar& x) { return {Primitive::kExp, {x}}; }
 Scalar Log(const Scalar& x) { return {Primitive::kLog, {x}}; }

@@ -41,9 +41,10 @@ enum class Primitive {
   kMaximum,  // The larger; a NaN if either is one.
   kMinimum,
   kAbs,
-  kQuotient,   // Of whole numbers, towards zero; 0 where the second is 0.
-  kRemainder,  // x - y * quotient(x, y) of whole numbers; 0 where the second is 0.
-  kToInt32,    // Towards zero, to the nearest whole number of 32 bits; a NaN becomes 0.
+  kQuotient,    // Of whole numbers, towards zero; 0 where the second is 0.
+  kRemainder,   // x - y * quotient(x, y) of whole numbers; 0 where the second is 0.
+  kPowerOfTwo,  // The least power of two that is at least x, of those of f32's normal numbers; inf and NaN stay.
+  kToInt32,     // Towards zero, to the nearest whole number of 32 bits; a NaN becomes 0.
   kExp,
   kLog,
   kLogOnePlus,  // log(1 + t) for t in [0, 1].
@@ -134,6 +135,7 @@ Scalar Minimum(const Scalar& a, const Scalar& b);
 Scalar Quotient(const Scalar& a, const Scalar& b);
 Scalar Remainder(const Scalar& a, const Scalar& b);
 Scalar Abs(const Scalar& x);
+Scalar PowerOfTwoFrom(const Scalar& x);
 Scalar ToInt32(const Scalar& x);
 Scalar Exp(const Scalar& x);
 Scalar Log(const Scalar& x);

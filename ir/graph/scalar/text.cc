@@ -23,7 +23,7 @@ struct NamedPrimitive {
   size_t operands;
 };
 
-constexpr std::array<NamedPrimitive, 24> kNamed = {{
+constexpr std::array<NamedPrimitive, 25> kNamed = {{
     {"add", Primitive::kAdd, 2},
     {"sub", Primitive::kSubtract, 2},
     {"mul", Primitive::kMultiply, 2},
@@ -39,6 +39,7 @@ constexpr std::array<NamedPrimitive, 24> kNamed = {{
     {"maximum", Primitive::kMaximum, 2},
     {"minimum", Primitive::kMinimum, 2},
     {"abs", Primitive::kAbs, 1},
+    {"power_of_two", Primitive::kPowerOfTwo, 1},
     {"to_int32", Primitive::kToInt32, 1},
     {"exp", Primitive::kExp, 1},
     {"log", Primitive::kLog, 1},

@@ -14,6 +14,10 @@ absl::string_view DTypeName(DType dtype) {
       return "bf16";
     case DType::kF16:
       return "f16";
+    case DType::kF8E4M3:
+      return "f8e4m3";
+    case DType::kF8E5M2:
+      return "f8e5m2";
     case DType::kI32:
       return "i32";
     case DType::kI8:
@@ -23,7 +27,8 @@ absl::string_view DTypeName(DType dtype) {
 }
 
 std::optional<DType> ParseDType(absl::string_view name) {
-  for (DType dtype : {DType::kF32, DType::kBf16, DType::kF16, DType::kI32, DType::kI8}) {
+  for (DType dtype :
+       {DType::kF32, DType::kBf16, DType::kF16, DType::kF8E4M3, DType::kF8E5M2, DType::kI32, DType::kI8}) {
     if (name == DTypeName(dtype)) return dtype;
   }
   return std::nullopt;
@@ -37,6 +42,8 @@ Bytes ElementSize(DType dtype) {
     case DType::kBf16:
     case DType::kF16:
       return Bytes(2);
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
     case DType::kI8:
       return Bytes(1);
   }
@@ -44,6 +51,13 @@ Bytes ElementSize(DType dtype) {
 }
 
 bool Is16Bit(DType dtype) { return dtype == DType::kBf16 || dtype == DType::kF16; }
+
+bool Is8Bit(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2; }
+
+double LargestOf(DType dtype) {
+  CLEAVE_CHECK(Is8Bit(dtype)) << DTypeName(dtype);
+  return dtype == DType::kF8E4M3 ? 448 : 57344;
+}
 
 bool IsInteger(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI8; }
 

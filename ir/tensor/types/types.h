@@ -15,15 +15,20 @@
 
 namespace cleave::ir {
 
-// kBf16 has the 8 bits of f32's exponent and 7 of its fraction, kF16 (IEEE 754's binary16) 5 and 10. kI8 are numbers
-// from -127 to 127, of which matrices that nothing trains are stored (ir/transforms/quantize).
-enum class DType { kF32, kBf16, kF16, kI32, kI8 };
+// kBf16 has the 8 bits of f32's exponent and 7 of its fraction, kF16 (IEEE 754's binary16) 5 and 10. kF8E4M3 and
+// kF8E5M2 have 4 and 3, and 5 and 2 (OCP 8-bit Floating Point Specification, 2023). kI8 are numbers from -127 to 127,
+// of which matrices that nothing trains are stored (ir/transforms/quantize).
+enum class DType { kF32, kBf16, kF16, kF8E4M3, kF8E5M2, kI32, kI8 };
 
 absl::string_view DTypeName(DType dtype);  // "f32"
 std::optional<DType> ParseDType(absl::string_view name);
 Bytes ElementSize(DType dtype);
 bool Is16Bit(DType dtype);  // Real numbers that are stored in 16 bits and computed with in f32.
+bool Is8Bit(DType dtype);   // Real numbers of 8 bits: factors of products, which only `quantize` makes.
 bool IsInteger(DType dtype);
+
+// The largest number of a type of 8 bits. REQUIRES: Is8Bit(dtype).
+double LargestOf(DType dtype);
 
 // Sizes of the dimensions, outermost first; empty for a scalar. A local shape may hold zeros (a rank without elements).
 using Shape = std::vector<int64_t>;

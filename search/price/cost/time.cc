@@ -19,6 +19,9 @@ double ProductPeak(const PeakRates& peak, ir::DType dtype) {
     case ir::DType::kBf16:
     case ir::DType::kF16:
       return peak.bf16 > 0 ? peak.bf16 : peak.f32;
+    case ir::DType::kF8E4M3:
+    case ir::DType::kF8E5M2:
+      return peak.fp8 > 0 ? peak.fp8 : ProductPeak(peak, ir::DType::kBf16);
     case ir::DType::kI32:
     case ir::DType::kI8:
       return peak.f32;
@@ -37,6 +40,25 @@ double MatrixEfficiency(const Cluster& cluster, double flops) {
   const EfficiencyPoint& below = *(above - 1);
   const double way = (flops - below.flops.value()) / (above->flops.value() - below.flops.value());
   return below.share + (above->share - below.share) * way;
+}
+
+// What is done to factors of 8 bits before they are multiplied: a device that multiplies them takes both along the
+// contracted dimension, so that others are turned; one that does not widens both to bf16.
+Seconds PreparationSeconds(const Cluster& cluster, const ir::OpDefinition& definition,
+                           absl::Span<const ir::TensorType> inputs, const ir::Attributes& attributes) {
+  const bool is_sum = definition.kind == ir::OpKind::kScaledMatmulSum;
+  const bool is_turned[] = {is_sum || attributes.Get(ir::attribute::kTransposeA),
+                            is_sum || !attributes.Get(ir::attribute::kTransposeB)};
+  Bytes moved{0};
+  for (const size_t i : {0, 1}) {
+    const Bytes read = inputs[i].bytes();
+    if (cluster.peak.fp8 == 0) {
+      moved += read + ir::ElementSize(ir::DType::kBf16) * inputs[i].elements();
+    } else if (is_turned[i]) {
+      moved += read + read;
+    }
+  }
+  return Seconds(static_cast<double>(moved.value()) / cluster.memory_bytes_per_second);
 }
 
 }  // namespace
@@ -65,6 +87,13 @@ Seconds ArithmeticSeconds(const Cluster& cluster, const ir::OpDefinition& defini
                   : Seconds(definition.flops(inputs, output, attributes).value() / cluster.peak.f32);
   }
   const double flops = definition.flops(inputs, output, attributes).value();
+  if (!inputs.empty() && ir::Is8Bit(inputs[0].dtype)) {
+    // Products that take equally long at the peak reach equal shares of it.
+    const double peak = ProductPeak(cluster.peak, inputs[0].dtype);
+    const double alike = flops * ProductPeak(cluster.peak, ir::DType::kBf16) / peak;
+    return Seconds(flops / (peak * MatrixEfficiency(cluster, alike))) +
+           PreparationSeconds(cluster, definition, inputs, attributes);
+  }
   const double share = is_cpu && ir::IsOfAttention(definition.kind) ? CpuAttentionEfficiency(inputs, attributes)
                                                                     : MatrixEfficiency(cluster, flops);
   return Seconds(flops / (ProductPeak(cluster.peak, inputs[0].dtype) * share));
