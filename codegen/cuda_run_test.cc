@@ -41,11 +41,11 @@ TEST(GeneratedCudaProgram, TrainsAsTheOneForTheCpu) {
 }
 
 // Sums of products of 16 bits are rounded where they are stored, and their order differs between libraries.
-void TrainsIn(ir::Precision precision, double tolerance) {
+void TrainsIn(ir::Precision precision, double tolerance, const ir::Graph& forward = MlpForward(20, {33, 16, 10})) {
   ir::Training training = DigitsTraining();
   training.data.numbers = {{"train", 200}, {"test", 20}};
   training.precision = precision;
-  const ir::Graph graph = ir::TrainingGraph(MlpForward(20, {33, 16, 10}), DigitsOptimizer());
+  const ir::Graph graph = ir::TrainingGraph(forward, DigitsOptimizer());
   const std::string name(ir::PrecisionName(precision));
   TrainingRuns runs(ir::ApplyPrecision(graph, precision).graph, training, name, tolerance);
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "the CPU");
@@ -54,6 +54,8 @@ void TrainsIn(ir::Precision precision, double tolerance) {
 }
 TEST(GeneratedCudaProgram, TrainsInBFloat16) { TrainsIn(ir::Precision::kBf16, 0.01); }
 TEST(GeneratedCudaProgram, TrainsInFloat16) { TrainsIn(ir::Precision::kF16, 0.002); }
+// The product between the first layer and the last one.
+TEST(GeneratedCudaProgram, TrainsInFloat8) { TrainsIn(ir::Precision::kFp8, 0.02, MlpForward(32, {64, 32, 10})); }
 
 }  // namespace
 }  // namespace cleave::codegen

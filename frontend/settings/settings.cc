@@ -11,7 +11,7 @@ const std::vector<std::string>& TrainSettingNames() {
   static const auto& names = *new std::vector<std::string>{
       "data",       "validation", "params",   "optimizer", "groups",    "adapt",      "clip",
       "loss_scale", "epochs",     "steps",    "log",       "log_every", "eval_every", "checkpoint",
-      "keep",       "best",       "patience", "seed",      "shuffle",   "precision"};
+      "keep",       "best",       "patience", "seed",      "shuffle",   "precision",  "keep_bf16"};
   return names;
 }
 

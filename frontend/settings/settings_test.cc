@@ -194,7 +194,7 @@ TEST(TrainTest, ReadsThePrecision) {
   EXPECT_EQ(TrainingOf("precision = f32;", {{"precision", "bf16"}}).precision, ir::Precision::kBf16);
   EXPECT_TRUE(WithBlocks("train M { precision = tf32; }").module->precision_place.is_somewhere());
   const std::string unknown = WithBlocks("train M { precision = bf61; }").messages;
-  EXPECT_NE(unknown.find("error[E0508]: `precision` takes `f32`, `tf32`, `bf16` or `f16`"), std::string::npos)
+  EXPECT_NE(unknown.find("error[E0508]: `precision` takes `f32`, `tf32`, `bf16`, `f16` or `fp8`"), std::string::npos)
       << unknown;
   EXPECT_NE(unknown.find("did you mean `bf16`?"), std::string::npos) << unknown;
   EXPECT_NE(WithBlocks("train M { precision = 16; }").messages.find("error[E0508]"), std::string::npos);

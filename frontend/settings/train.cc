@@ -60,7 +60,12 @@ class TrainReader {
                                 {{"f32", ir::Precision::kF32},
                                  {"tf32", ir::Precision::kTf32},
                                  {"bf16", ir::Precision::kBf16},
-                                 {"f16", ir::Precision::kF16}});
+                                 {"f16", ir::Precision::kF16},
+                                 {"fp8", ir::Precision::kFp8}});
+    }
+    if (name == "keep_bf16") {
+      kept_ = {value.span, text.context};
+      ReadKeptWeights(value);
     }
   }
 
@@ -75,6 +80,11 @@ class TrainReader {
       ReportMissing(*patience_, Error(Code::kE0517, "`patience` without `best`")
                                     .At(patience_->span, "no evaluation is better than others")
                                     .Help("`best = min(loss);`"));
+    }
+    if (kept_.has_value() && training_.precision != ir::Precision::kFp8) {
+      ReportMissing(*kept_, Error(Code::kE0517, "`keep_bf16` without fp8")
+                                .At(kept_->span, "no product is in fp8")
+                                .Help("`precision = fp8;`"));
     }
   }
 
@@ -159,6 +169,34 @@ class TrainReader {
       place = &*call->arguments[0]->value;
     }
     if (auto path = ReadPath(*place, "params", path_prefix)) training_.params = *std::move(path);
+  }
+
+  // `"*.down.weight"`, `("*.down.weight", "x.0.*")`: each matches a parameter.
+  void ReadKeptWeights(const dsl::syntax::Expression& expression) {
+    const Value value = evaluator_.EvaluateStatic(expression);
+    if (value.is_poison()) return;
+    const std::optional<std::vector<std::string>> patterns = StringsOf(value);
+    if (!patterns.has_value()) {
+      return Impossible(expression.span, "`keep_bf16` takes a pattern of weights' names, or several in a tuple",
+                        absl::StrCat("this is ", DescribeType(value, evaluator_.graph())));
+    }
+    training_.kept_weights = *patterns;
+    if (reporter_.has_errors()) return;  // A parameter may be missing because of another mistake.
+    std::vector<std::string> names;
+    for (const ir::Op& op : evaluator_.graph().ops) {
+      if (op.kind == ir::OpKind::kParameter) names.push_back(op.name);
+    }
+    for (const std::string& pattern : *patterns) {
+      if (std::any_of(names.begin(), names.end(), [&](const auto& name) { return MatchesPattern(pattern, name); }))
+        continue;
+      Diagnostic error = Error(Code::kE0508, absl::StrCat("no parameter matches `", pattern, "` of `keep_bf16`"))
+                             .At(expression.span, "names none")
+                             .Note("`*` stands for any text, `?` for any character");
+      if (auto nearest = NearestName(pattern, names)) {
+        error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+      }
+      reporter_.Report(std::move(error));
+    }
   }
 
   // A share of the training samples.
@@ -523,6 +561,7 @@ class TrainReader {
   TrainPlaces places_;
   ir::Training training_;
   std::optional<Given> best_;
+  std::optional<Given> kept_;
   std::optional<Given> patience_;
 };
 

@@ -1,4 +1,4 @@
-// Compares training in bf16 and f16 with training in f32, and with itself on other numbers of ranks.
+// Compares training in bf16, f16 and fp8 with training in f32, and with itself on other numbers of ranks.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -66,6 +66,19 @@ TEST_F(Precision, AnMlpLearnsAsWellInBf16) {
     EXPECT_NEAR(TestAccuracy(trained->said), TestAccuracy(in_f32.said), 0.01);
   }
   EXPECT_LE(LargestRelativeDifference(First(on_four.losses, 10), First(in_bf16.losses, 10)), 4 * kRounding);
+}
+
+// Its second product is in fp8. The largest magnitudes are those of all ranks.
+TEST_F(Precision, AnMlpLearnsInFp8OnAnyNumberOfRanks) {
+  const std::string model = "examples/mnist_mlp/mnist_mlp.model";
+  constexpr size_t kSteps = 20;
+  test_samples_ = 100;  // No accuracy is looked at.
+  const TrainedModel in_f32 = Train(model, "f32", 1, kSteps);
+  const TrainedModel on_one = Train(model, "fp8", 1, kSteps);
+  const TrainedModel on_three = Train(model, "fp8", 3, kSteps, {"--set", "zero=2"});
+  EXPECT_LE(LargestRelativeDifference(on_three.losses, on_one.losses), 4 * kRounding);
+  EXPECT_LE(LargestRelativeDifference(on_one.losses, in_f32.losses), 0.05);
+  EXPECT_GT(LargestRelativeDifference(on_one.losses, in_f32.losses), 1e-4) << "fp8 rounds";
 }
 
 TEST_F(Precision, ConvolutionsLearnInBf16) {

@@ -40,6 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto training = ir::Differentiate(module->graph, module->updates);
   const absl::Status& status = training.status();
   CLEAVE_CHECK(status.ok() || absl::IsInvalidArgument(status) || absl::IsNotFound(status)) << status.message();
-  if (training.ok()) CheckGraph(ir::ApplyPrecision(*training, module->training.precision).graph);
+  if (training.ok())
+    CheckGraph(ir::ApplyPrecision(*training, module->training.precision, module->training.kept_weights).graph);
   return 0;
 }

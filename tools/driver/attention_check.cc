@@ -41,7 +41,7 @@ struct LineOfScores {
 void CheckAttention(const ir::Graph& joined, const ir::JoinAttentionOptions& options, const ir::Pins& pins,
                     ir::Precision precision, const search::Cluster& device, FileId file, const SourceSet& sources,
                     Diagnostics& diagnostics) {
-  const int64_t element = precision == ir::Precision::kBf16 || precision == ir::Precision::kF16 ? 2 : 4;
+  const int64_t element = precision == ir::Precision::kF32 || precision == ir::Precision::kTf32 ? 4 : 2;
   const std::vector<ir::KeptScores> all = ir::FindKeptScores(joined, options, pins);
   std::map<int, LineOfScores> lines;
   for (const ir::KeptScores& kept : all) {

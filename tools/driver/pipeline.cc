@@ -128,8 +128,9 @@ std::optional<UnderstoodModel> WithTrainingGraph(const CompileOptions& options, 
     return std::nullopt;
   }
   if (!CheckOffload(module.pins, options.target, diagnostics)) return std::nullopt;
-  CheckPrecision(module, options.target, diagnostics);
-  ir::Lowered lowered = ir::ApplyPrecision(*training, module.training.precision);
+  if (!CheckPrecision(module, options.target, machines.host.peak, diagnostics)) return std::nullopt;
+  ir::Lowered lowered = ir::ApplyPrecision(*training, module.training.precision, module.training.kept_weights);
+  if (!CheckMultipliesIn8Bits(module, lowered.graph, diagnostics)) return std::nullopt;
   lowered.graph.sums = module.pins.settings.sums;
   ir::Pins forward_pins = module.pins;
   module.pins = ir::MovePins(std::move(module.pins), lowered);
@@ -267,6 +268,8 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   const bool trains = options.mode == ir::Mode::kTrain;
   if (!trains) {
     ForgetTraining(*module);
+    // A tensor's unit would make a sample's result depend on those beside it.
+    if (module->training.precision == ir::Precision::kFp8) module->training.precision = ir::Precision::kBf16;
     module->pins.settings.stages = 1;
     module->pins.stages.clear();
   }

@@ -39,12 +39,48 @@ bool CheckOffload(const ir::Pins& pins, const std::string& target, Diagnostics& 
   return refused.empty();
 }
 
-void CheckPrecision(const frontend::Module& module, const std::string& target, Diagnostics& diagnostics) {
-  if (module.training.precision != ir::Precision::kTf32 || target != "cpu") return;
+bool CheckPrecision(const frontend::Module& module, const std::string& target, const search::PeakRates& peak,
+                    Diagnostics& diagnostics) {
+  if (module.training.precision == ir::Precision::kFp8) {
+    const auto refuse = [&](const char* message, const char* label, const char* note, const char* help) {
+      diagnostics.Add(Error(Code::kE0508, message)
+                          .At(module.precision_place, label)
+                          .Note(note)
+                          .Help("`precision = bf16`")
+                          .Help(help));
+      return false;
+    };
+    if (module.graph.is_manual()) {
+      return refuse(
+          "`precision = fp8` in a manual model", "needs the largest magnitude of whole tensors",
+          "what ranks tell each other a manual model says itself, and a rank knows its own parts of tensors only",
+          "without `manual`, the compiler finds it out on all ranks together");
+    }
+    if (target == "cuda" && peak.fp8 == 0) {
+      return refuse("`precision = fp8` for a device that does not multiply fp8", "has no rate on this cluster",
+                    "GPUs multiply fp8 from Ada and Hopper (H100) on, and their cluster states `fp8` among its peaks",
+                    "`--cluster h100x8`, or `\"fp8\"` in `\"peak\"` of the cluster file");
+    }
+  }
+  if (module.training.precision != ir::Precision::kTf32 || target != "cpu") return true;
   diagnostics.Add(Warning(Code::kW0618, "`precision = tf32` is f32 on the CPU")
                       .At(module.precision_place, "multiplies in f32 here")
                       .Note("tf32 is a format of the matrix units of GPUs")
                       .Help("`--target cuda`, or `precision = bf16`, which both targets have"));
+  return true;
+}
+
+bool CheckMultipliesIn8Bits(const frontend::Module& module, const ir::Graph& lowered, Diagnostics& diagnostics) {
+  if (module.training.precision != ir::Precision::kFp8) return true;
+  const auto is_in_8_bits = [](const ir::Op& op) { return op.kind == ir::OpKind::kScaledMatmul; };
+  if (std::any_of(lowered.ops.begin(), lowered.ops.end(), is_in_8_bits)) return true;
+  diagnostics.Add(Error(Code::kE0508, "no product of the model can be in fp8")
+                      .At(module.precision_place, "changes nothing but what bf16 does")
+                      .Note("in fp8 are `matmul`s of a weight whose sizes are multiples of 16, but for those that read "
+                            "inputs only, and "
+                            "those whose result reaches the loss or a ranking without another product")
+                      .Help("`precision = bf16`"));
+  return false;
 }
 
 }  // namespace cleave::tools

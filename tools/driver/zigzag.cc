@@ -38,7 +38,7 @@ int64_t PairsWorthTrying(const UnderstoodModel& model, const std::string& target
   if (pairs == 1) return 0;
   std::optional<std::string> why = ir::WhyNoZigzag(model.module.graph, pairs);
   const ir::Precision precision = model.module.training.precision;
-  const bool is_16_bits = precision == ir::Precision::kBf16 || precision == ir::Precision::kF16;
+  const bool is_16_bits = precision != ir::Precision::kF32 && precision != ir::Precision::kTf32;
   if (target == "cuda" && is_16_bits) why = "cuDNN, which is faster than the kernels that know zigzag order, does not";
   if (why.has_value()) {
     Explain(model.training_graph, absl::StrCat("rows in their own order: ", *why), plan);

@@ -35,12 +35,14 @@ absl::string_view PrecisionName(Precision precision) {
       return "bf16";
     case Precision::kF16:
       return "f16";
+    case Precision::kFp8:
+      return "fp8";
   }
   CLEAVE_UNREACHABLE();
 }
 
 std::optional<Precision> ParsePrecision(absl::string_view name) {
-  for (Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16, Precision::kF16}) {
+  for (Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16, Precision::kF16, Precision::kFp8}) {
     if (name == PrecisionName(precision)) return precision;
   }
   return std::nullopt;

@@ -39,8 +39,8 @@ enum class LogFormat { kCleave, kMindSpore };
 
 // The precision of products and convolutions. kF32: f32. kTf32: f32 tensors, whose factors the hardware may round to
 // tf32, 10 bits of fraction. kBf16, kF16: tensors of this type wherever the policy of ir/transforms/precision says so,
-// with f32 parameters.
-enum class Precision { kF32, kTf32, kBf16, kF16 };
+// with f32 parameters. kFp8: kBf16, with products of factors of 8 bits.
+enum class Precision { kF32, kTf32, kBf16, kF16, kFp8 };
 
 // What a program does. kTrain: trains. kEvaluate: computes the metrics of the test part. kPredict: writes values of all
 // samples into files. kGenerate: continues texts with a language model. All but the first read their parameters, and
@@ -84,6 +84,7 @@ struct Training {
   std::string schedule = "0.01";       // The same as the model says it: "cosine(1e-3, steps = 1000)".
   std::vector<NumberDemand> demands = {};
   Precision precision = Precision::kF32;
+  std::vector<std::string> kept_weights = {};  // kFp8: patterns of weights whose products stay in bf16.
   int64_t epochs = 1;
   int64_t steps = 0;        // Stop after this many steps; 0: only epochs limit them.
   int64_t log_every = 100;  // Steps.

@@ -14,6 +14,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/roles.h"
+#include "ir/transforms/precision/in_8_bits.h"
 #include "ir/transforms/precision/policy.h"
 
 namespace cleave::ir {
@@ -250,9 +251,35 @@ void MoveRetentions(const Lowered& lowered, std::vector<RetentionPin>& retention
             [](const RetentionPin& a, const RetentionPin& b) { return a.op < b.op; });
 }
 
+// `second` was made of the graph of `first`: both as one.
+Lowered Together(const Lowered& first, Lowered second) {
+  std::map<OpId, InsertedCast> cast_at;  // By places in the graph between the two.
+  std::map<OpId, OpId> old_at;
+  for (const InsertedCast& inserted : first.casts) cast_at.emplace(inserted.cast, inserted);
+  for (size_t i = 0; i < first.places.size(); ++i) {
+    const OpId old(static_cast<int64_t>(i));
+    old_at.emplace(first.places[old], old);
+  }
+  Lowered both{.graph = std::move(second.graph), .places = {}, .casts = {}};
+  for (const OpId place : first.places) both.places.push_back(second.places[place]);
+  for (InsertedCast inserted : first.casts) {
+    inserted.cast = second.places[inserted.cast];
+    both.casts.push_back(inserted);
+  }
+  for (const InsertedCast& inserted : second.casts) {
+    const auto cast = cast_at.find(inserted.old_value);
+    both.casts.push_back({.cast = inserted.cast,
+                          .old_value = cast != cast_at.end() ? cast->second.old_value : old_at.at(inserted.old_value),
+                          .old_first_reader = old_at.at(inserted.old_first_reader)});
+  }
+  std::sort(both.casts.begin(), both.casts.end(),
+            [](const InsertedCast& a, const InsertedCast& b) { return a.cast < b.cast; });
+  return both;
+}
+
 }  // namespace
 
-Lowered ApplyPrecision(const Graph& graph, Precision precision) {
+Lowered ApplyPrecision(const Graph& graph, Precision precision, absl::Span<const std::string> kept_weights) {
   switch (precision) {
     case Precision::kF32:
     case Precision::kTf32:
@@ -261,6 +288,10 @@ Lowered ApplyPrecision(const Graph& graph, Precision precision) {
       return Lowering(graph, DType::kBf16).Run();
     case Precision::kF16:
       return Lowering(graph, DType::kF16).Run();
+    case Precision::kFp8: {
+      const Lowered in_16_bits = Lowering(graph, DType::kBf16).Run();
+      return Together(in_16_bits, MultiplyIn8Bits(in_16_bits.graph, kept_weights));
+    }
   }
   CLEAVE_UNREACHABLE();
 }
@@ -274,7 +305,7 @@ Pins MovePins(Pins pins, const Lowered& lowered) {
     for (OpId& op : region.ops) op = lowered.places[op];
     for (const InsertedCast& inserted : lowered.casts) {
       const Op& cast = lowered.graph.op(inserted.cast);
-      const bool is_source = lowered.graph.op(cast.inputs[0]).inputs.empty();
+      const bool is_source = lowered.graph.op(lowered.places[inserted.old_value]).inputs.empty();
       if (cast.phase != Phase::kForward && cast.phase != Phase::kMetric) continue;
       if (old.count(is_source ? inserted.old_first_reader : inserted.old_value) > 0) region.ops.push_back(cast.id);
     }

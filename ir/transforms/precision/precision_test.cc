@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
@@ -65,6 +66,81 @@ Graph AfterProduct(OpId (*rest)(GraphBuilder& builder, OpId x)) {
   const OpId y = builder.Add(OpKind::kMatmul, {x, weight}, {}, "y");
   builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {rest(builder, y)}, {}, "loss");
   return InBf16(Trained(std::move(builder).Build()));
+}
+
+// Embedding, two blocks of two products with residuals, then logits; a router ranks the experts of each place.
+Graph Blocks() {
+  GraphBuilder builder;
+  const OpId tokens = AddInput(builder, "tokens", {4, 16}, DType::kI32);
+  const OpId next = AddInput(builder, "next", {4, 16}, DType::kI32);
+  OpId x = builder.Add(OpKind::kEmbedding, {tokens, AddParameter(builder, "table", {32, 16})}, {}, "x");
+  const auto product = [&](OpId input, const std::string& name, const Shape& shape) {
+    return builder.Add(OpKind::kMatmul, {input, AddParameter(builder, absl::StrCat(name, ".weight"), shape)},
+                       {{attribute::kTransposeB, true}}, name);
+  };
+  for (const std::string block : {"a", "b"}) {
+    const OpId up = builder.Add(OpKind::kGelu, {product(x, absl::StrCat(block, ".up"), {48, 16})}, {}, block);
+    x = builder.Add(OpKind::kAdd, {x, product(up, absl::StrCat(block, ".down"), {16, 48})}, {},
+                    absl::StrCat(block, ".sum"));
+  }
+  const OpId odd = product(product(x, "narrow", {12, 16}), "wide", {16, 12});
+  const OpId probability = builder.Add(OpKind::kSoftmax, {product(odd, "router", {16, 16})}, {}, "probability");
+  const OpId best = builder.Add(OpKind::kTopK, {probability}, {{attribute::kK, 1}}, "best");
+  const OpId weighed = builder.Add(OpKind::kMul, {odd, best}, {}, "weighed");
+  const OpId logits = product(weighed, "logits", {32, 16});
+  builder.mutable_graph().loss = builder.Add(OpKind::kCrossEntropy, {logits, next}, {}, "loss");
+  return std::move(builder).Build();
+}
+
+std::vector<std::string> NamesOf(const Graph& graph, OpKind kind) {
+  std::vector<std::string> names;
+  for (const Op& op : graph.ops) {
+    if (op.kind == kind) names.push_back(op.name);
+  }
+  return names;
+}
+
+// Not what ranks, not logits, not sizes that are no multiples of 16.
+TEST(PrecisionTest, In8BitsAreProductsByWeightsWithinTheModel) {
+  const Graph training = Trained(Blocks());
+  const Lowered lowered = ApplyPrecision(training, Precision::kFp8);
+  const Graph& graph = lowered.graph;
+  EXPECT_THAT(VerifyGraph(graph), IsEmpty());
+  std::set<std::string> forward;
+  for (const std::string& name : NamesOf(graph, OpKind::kScaledMatmul)) {
+    if (graph.op(*graph.Find(name)).phase == Phase::kForward) forward.insert(name);
+  }
+  EXPECT_EQ(forward, (std::set<std::string>{"a.up", "a.down", "b.up", "b.down"}));
+  // Each factor is made once: of four products four inputs, four weights and four gradients.
+  EXPECT_EQ(NamesOf(graph, OpKind::kQuantize).size(), 12u);
+  EXPECT_EQ(NamesOf(graph, OpKind::kReduceMaxAbs).size(), 12u);
+  EXPECT_EQ(NamesOf(graph, OpKind::kScaledMatmulSum).size(), 4u);
+  EXPECT_THAT(ReadBy(graph, "a.down"), ElementsAre("a.f8e4m3", "a.down.weight.f8e4m3", "a.unit", "a.down.weight.unit"));
+  EXPECT_EQ(TypeOf(graph, "a.down"), DType::kBf16);
+  for (const std::string& name : NamesOf(graph, OpKind::kScaledMatmulSum)) {
+    const std::vector<OpId>& inputs = graph.op(*graph.Find(name)).inputs;
+    EXPECT_EQ(graph.op(inputs[0]).type.dtype, DType::kF8E5M2) << name;
+    EXPECT_EQ(graph.op(inputs[1]).type.dtype, DType::kF8E4M3) << name;
+    EXPECT_EQ(TypeOf(graph, name), DType::kF32);
+  }
+  // Each op has its place, and what makes factors belongs to values of the given graph.
+  for (const Op& op : training.ops) EXPECT_EQ(graph.op(lowered.places[op.id]).name, op.name);
+  for (const InsertedCast& inserted : lowered.casts) {
+    const std::string& old_name = training.op(inserted.old_value).name;
+    EXPECT_TRUE(absl::StartsWith(graph.op(inserted.cast).name, absl::StrCat(old_name, ".")))
+        << graph.op(inserted.cast).name << " of " << old_name;
+  }
+}
+
+TEST(PrecisionTest, ProductsByKeptWeightsStayInBf16) {
+  const std::vector<std::string> kept = {"*.down.weight"};
+  const Graph graph = ApplyPrecision(Trained(Blocks()), Precision::kFp8, kept).graph;
+  for (const char* const name : {"a.up", "b.up"}) {
+    EXPECT_EQ(graph.op(*graph.Find(name)).kind, OpKind::kScaledMatmul) << name;
+  }
+  for (const char* const name : {"a.down", "b.down"}) {
+    EXPECT_EQ(graph.op(*graph.Find(name)).kind, OpKind::kMatmul) << name;
+  }
 }
 
 // Of two weights of products one is trained; a third one, which is not, is read in f32 too.
