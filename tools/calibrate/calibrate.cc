@@ -156,7 +156,11 @@ std::optional<codegen::HostsToMeasure> RanksHere(const CalibrateOptions& options
   int64_t most = std::max(1u, std::thread::hardware_concurrency());
   if (options.target == "cuda") {
     const absl::StatusOr<int> gpus = CountGpus();
-    if (gpus.ok()) most = *gpus;
+    if (!gpus.ok()) {
+      code = Fail(ExitCode::kEnvironment, Error(Code::kE0603, std::string(gpus.status().message())));
+      return std::nullopt;
+    }
+    most = *gpus;
   }
   const int64_t ranks = options.devices.value_or(most);
   if (options.target == "cuda" && options.comm != "local" && ranks > most) {

@@ -22,6 +22,7 @@
 #include "tools/calibrate/fit.h"
 #include "tools/calibrate/hosts.h"
 #include "tools/calibrate/measurements.h"
+#include "tools/driver/launch.h"
 
 namespace cleave::tools {
 namespace {
@@ -116,6 +117,10 @@ TEST_F(CalibrateTest, RefusesWhatCannotBeMeasuredOrWritten) {
   EXPECT_TRUE(absl::StrContains(refused({"--out", "no/such.json"}, ExitCode::kEnvironment), "cannot write into"));
   const std::string many = absl::StrCat(4 * std::thread::hardware_concurrency() + 1);
   EXPECT_TRUE(absl::StrContains(refused({"--devices", many}, ExitCode::kUsage), "ranks a core are measured"));
+  if (!CountGpus().ok()) {
+    const std::string said = refused({"--target", "cuda", "--devices", "9"}, ExitCode::kEnvironment);
+    EXPECT_TRUE(absl::StrContains(said, "NVIDIA driver")) << said;
+  }
   std::ofstream("notes.json") << "{}";
   EXPECT_TRUE(absl::StrContains(refused({"--out", "notes.json", "--force"}, ExitCode::kEnvironment), "something else"));
   EXPECT_EQ(TextOf("notes.json"), "{}");
