@@ -1,5 +1,5 @@
 // Makes the plans of cuDNN for attention and its gradients without a device, for GPUs that are described in JSON, and
-// prints a table of the workspace that they take. Why a plan is refused stands on standard error.
+// prints a table of the workspace that they take, with numbers for the reasons why some are refused, and these reasons.
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -50,9 +50,30 @@ std::string Json(const Gpu& gpu) {
   return text;
 }
 
-// The bytes of workspace that the call's plan takes, or why there is none.
-std::string WorkspaceOf(const Gpu& gpu, const std::shared_ptr<library::DeviceProperties>& device,
-                        const SdpaCall& call) {
+// Why plans are refused, each once.
+class Reasons {
+ public:
+  // The number of one, from 1 on.
+  size_t Number(const std::string& reason) {
+    for (size_t i = 0; i < all_.size(); ++i) {
+      if (all_[i] == reason) return i + 1;
+    }
+    all_.push_back(reason);
+    return all_.size();
+  }
+
+  void Print() const {
+    if (!all_.empty()) std::printf("\n");
+    for (size_t i = 0; i < all_.size(); ++i) std::printf("%zu. %s\n", i + 1, all_[i].c_str());
+  }
+
+ private:
+  std::vector<std::string> all_;
+};
+
+// The bytes of workspace that the call's plan takes, or "refused" and the number of the reason.
+std::string WorkspaceOf(const Gpu& gpu, const std::shared_ptr<library::DeviceProperties>& device, const SdpaCall& call,
+                        Reasons& reasons) {
   library::graph::Graph graph;
   graph.set_device_properties(device);
   graph.set_sm_version(gpu.version / 10);
@@ -62,8 +83,7 @@ std::string WorkspaceOf(const Gpu& gpu, const std::shared_ptr<library::DevicePro
   if (error.is_good()) error = graph.get_workspace_size(bytes);
   if (error.is_good()) return std::to_string(bytes);
   const std::string message = error.get_message();
-  std::fprintf(stderr, "%s: %s\n", gpu.name, message.substr(0, message.find('\n')).c_str());
-  return "refused";
+  return "refused (" + std::to_string(reasons.Number(message.substr(0, message.find('\n')))) + ")";
 }
 
 struct Case {
@@ -73,6 +93,7 @@ struct Case {
   int64_t batch, heads, key_heads, rows, columns, head;
   int64_t first_row = 0;
   int64_t value_head = -1;  // As many; REQUIRES: not packed.
+  int64_t window = 0;       // Keys that a query sees; 0: all.
 
   AttentionShape Shape() const {
     AttentionShape shape;
@@ -86,6 +107,7 @@ struct Case {
     shape.scale = 0.125f;
     shape.causal = causal;
     shape.first_row = first_row;
+    shape.window = window;
     shape.q = is_packed ? AttentionStrides{rows * heads * 3 * head, 3 * head, heads * 3 * head}
                         : RowsFirst(rows, heads, head);
     shape.k = is_packed ? shape.q : RowsFirst(columns, key_heads, head);
@@ -122,9 +144,12 @@ constexpr Case kCases[] = {
     {SdpaType::kBf16, true, false, 1, 16, 16, 4096, 4096, 192, 0, 128},
     {SdpaType::kBf16, true, false, 2, 8, 4, 256, 1024, 192, 100, 128},
     {SdpaType::kBf16, true, false, 2, 8, 8, 1024, 1024, 64, 0, 128},
+    {SdpaType::kBf16, true, false, 2, 8, 8, 1024, 1024, 64, 0, -1, 256},
+    {SdpaType::kBf16, true, false, 2, 8, 2, 4096, 4096, 128, 0, -1, 1024},
 };
 
 void PrintTable() {
+  Reasons reasons;
   std::vector<std::shared_ptr<library::DeviceProperties>> devices;
   std::printf("| samples | heads (key heads) | queries x keys | head | | type |");
   for (const Gpu& gpu : kGpus) {
@@ -141,20 +166,23 @@ void PrintTable() {
   for (const Case& each : kCases) {
     const std::string head =
         std::to_string(each.head) + (each.value_head < 0 ? "" : ", " + std::to_string(each.value_head));
-    std::printf("| %" PRId64 " | %" PRId64 " (%" PRId64 ") | %" PRId64 " x %" PRId64 " | %s | %s%s | %s |", each.batch,
-                each.heads, each.key_heads, each.rows, each.columns, head.c_str(), each.is_packed ? "packed" : "",
-                each.causal ? (each.is_packed ? ", causal" : "causal") : "",
-                each.type == SdpaType::kBf16 ? "bf16" : "f16");
+    const std::string window = each.window == 0 ? "" : ", window " + std::to_string(each.window);
+    std::printf("| %" PRId64 " | %" PRId64 " (%" PRId64 ") | %" PRId64 " x %" PRId64 " | %s | %s%s%s | %s |",
+                each.batch, each.heads, each.key_heads, each.rows, each.columns, head.c_str(),
+                each.is_packed ? "packed" : "", each.causal ? (each.is_packed ? ", causal" : "causal") : "",
+                window.c_str(), each.type == SdpaType::kBf16 ? "bf16" : "f16");
     for (size_t i = 0; i < devices.size(); ++i) {
       const auto bytes = [&](SdpaPart part) {
-        return WorkspaceOf(kGpus[i], devices[i], {each.type, part, each.Shape()});
+        return WorkspaceOf(kGpus[i], devices[i], {each.type, part, each.Shape()}, reasons);
       };
-      const std::string forward = bytes(SdpaPart::kResultAndLogsumexp);
-      std::printf(" %s / %s |", forward.c_str(), bytes(SdpaPart::kGradient).c_str());
+      // In this order: a plan is compiled in seconds.
+      const std::string result = bytes(SdpaPart::kResult), forward = bytes(SdpaPart::kResultAndLogsumexp);
+      std::printf(" %s / %s / %s |", result.c_str(), forward.c_str(), bytes(SdpaPart::kGradient).c_str());
       std::fflush(stdout);
     }
     std::printf("\n");
   }
+  reasons.Print();
 }
 
 }  // namespace
