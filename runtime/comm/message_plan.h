@@ -8,13 +8,12 @@
 // it was sent. A message goes in the sender's first exchange whose slot is not less than that of the exchange that
 // takes it.
 //
-//   rank 0   passes F0 F1 B0   0: {}     1: {send f0}             2: {send f1, take b0}
-//   rank 1   passes F0 B0 F1             1: {take f0}   2: {}     3: {send b0, take f1}
+//   rank 0   passes F0 F1 B0   0: {}   1: {send f0}           3: {send f1, take b0}
+//   rank 1   passes F0 B0 F1           1: {take f0}   2: {}   3: {send b0, take f1}
 //
-// (Here rank 0 takes b0 in slot 3, as rank 1 sends it after its slot 2.) So no ranks wait for each other: of those that
-// wait let one wait in an exchange with the least slot, s. Whoever sends what it takes waits in an exchange of slot s
-// or later, and so has come to the exchange that sends it, its first one from s on. Whoever takes what it sends does so
-// in an exchange of slot s or earlier, and has come to that.
+// So no ranks wait for each other: of those that wait let one wait in an exchange with the least slot, s. Whoever sends
+// what it takes waits in an exchange of slot s or later, and so has come to the exchange that sends it, its first one
+// from s on. Whoever takes what it sends does so in an exchange of slot s or earlier, and has come to that.
 //
 // A box is free when what was sent from it before has been exchanged: if that is late, an exchange for it comes first.
 // Complexity: linear in the events of all ranks, but for the searches in maps.
