@@ -2,11 +2,11 @@
 //
 //   return RunProcesses({{"rank 0", "log_output/1/rank.0", {{"RANK_ID", "0"}}, {"./program_gloo"}}, …});
 //
-// What each writes is shown, if it should be, and, in the folder of its logs, written to `stdout` and `stderr`. SIGHUP, SIGINT and
-// SIGTERM end all of them, and so does SIGKILL of this process. At a first SIGTERM ranks have CLEAVE_GRACE seconds (30)
-// to save what they have done. When one fails, the others have some seconds to end by
-// themselves, since they usually say why. One that has been stopped for as long as a rank may stand still is ended.
-// Processes that were started by others of them, and have lost those, are ended at the end.
+// What each writes is shown, if it should be, and, in the folder of its logs, written to `stdout` and `stderr`. SIGHUP,
+// SIGINT and SIGTERM end all of them, and so does SIGKILL of this process. At a first SIGTERM ranks have CLEAVE_GRACE
+// seconds (30) to save what they have done. When one fails, the others have some seconds to end by themselves, since
+// they usually say why. One that has been stopped for as long as a rank may stand still is ended. Processes that were
+// started by others of them, and have lost those, are ended at the end.
 #ifndef CLEAVE_RUNTIME_STARTER_PROCESSES_H_
 #define CLEAVE_RUNTIME_STARTER_PROCESSES_H_
 
