@@ -185,6 +185,15 @@ TEST(TrainTest, ReadsTheFormOfLogs) {
   EXPECT_NE(WithBlocks("train M { log = \"json\"; }").messages.find("error[E0508]"), std::string::npos);
 }
 
+TEST(TrainTest, ReadsWhatStaysInBf16) {
+  EXPECT_EQ(TrainingOf("precision = fp8; keep_bf16 = \"*weight\";").kept_weights, std::vector<std::string>{"*weight"});
+  EXPECT_EQ(TrainingOf("precision = fp8;").precision, ir::Precision::kFp8);
+  const std::string nothing = WithBlocks("train M { precision = fp8; keep_bf16 = (\"*\", \"x*x\"); }").messages;
+  EXPECT_NE(nothing.find("error[E0508]: no parameter matches `x*x` of `keep_bf16`"), std::string::npos) << nothing;
+  EXPECT_NE(WithBlocks("train M { precision = fp8; keep_bf16 = 1; }").messages.find("error[E0508]"), std::string::npos);
+  EXPECT_NE(WithBlocks("train M { keep_bf16 = \"*\"; }").messages.find("error[E0517]"), std::string::npos);
+}
+
 TEST(TrainTest, ReadsThePrecision) {
   EXPECT_EQ(TrainingOf("").precision, ir::Precision::kF32);
   EXPECT_EQ(TrainingOf("precision = f32;").precision, ir::Precision::kF32);

@@ -1,5 +1,6 @@
 #include "runtime/kernels/reduce.h"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -23,6 +24,7 @@ struct Reductions {
     sum.resize(static_cast<size_t>(results), 0.0);
     largest.resize(sum.size(), -kInfinity);
     smallest.resize(sum.size(), kInfinity);
+    magnitude.resize(sum.size(), 0);
     for (size_t i = 0; i < x.size(); ++i) {
       int64_t rest = static_cast<int64_t>(i);
       int64_t index = 0;
@@ -31,12 +33,14 @@ struct Reductions {
       sum[at] += x[i];
       largest[at] = std::max(largest[at], x[i]);
       smallest[at] = std::min(smallest[at], x[i]);
+      magnitude[at] = std::max(magnitude[at], std::abs(x[i]));
     }
   }
 
   std::vector<double> sum;
   std::vector<float> largest;
   std::vector<float> smallest;
+  std::vector<float> magnitude;
 };
 
 using Function = void (*)(ConstReals, const std::vector<int64_t>&, const std::vector<int>&, float*);
@@ -66,6 +70,7 @@ void CheckAxes(const std::vector<float>& x, const std::vector<int64_t>& shape, c
   ExpectNear(Reduced(MeanByFour, x, shape, axes, sum.size(), offset), sum, bound);
   EXPECT_EQ(Reduced(ReduceMax, x, shape, axes, sum.size(), offset), expected.largest);
   EXPECT_EQ(Reduced(ReduceMin, x, shape, axes, sum.size(), offset), expected.smallest);
+  EXPECT_EQ(Reduced(ReduceMaxAbs, x, shape, axes, sum.size(), offset), expected.magnitude);
 }
 
 TEST(Reduce, EveryShapeAndEverySetOfAxes) {

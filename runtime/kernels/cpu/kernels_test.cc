@@ -148,6 +148,17 @@ TEST(Elementwise, WholeNumbersOf32Bits) {
   EXPECT_EQ(ToInt32(16777217), 16777217);
 }
 
+TEST(Elementwise, ThePowerOfTwoFromANumberOn) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::pair<float, float> cases[] = {{1.0f, 1.0f},        {std::nextafter(1.0f, 2.0f), 2.0f},
+                                           {0.75f, 1.0f},       {0.5f, 0.5f},
+                                           {3e-3f, 1.0f / 256}, {1e-40f, 0x1p-126f},
+                                           {0.0f, 0x1p-126f},   {3e38f, 0x1p127f},
+                                           {infinity, infinity}};
+  for (const auto& [x, power] : cases) EXPECT_EQ(PowerOfTwoFrom(x), power) << x;
+  EXPECT_TRUE(std::isnan(PowerOfTwoFrom(std::nanf(""))));
+}
+
 TEST(Elementwise, WholeDivision) {
   constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
   EXPECT_EQ(Quotient(-7, 2), -3);

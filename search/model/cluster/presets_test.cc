@@ -39,6 +39,8 @@ TEST(PresetsTest, HaveTheFiguresOfTheirDevices) {
   EXPECT_DOUBLE_EQ(h200.links[0].groups.back().bytes_per_second, 368e9);
   EXPECT_EQ(h200.memory_per_device, Bytes(141'000'000'000));
   EXPECT_EQ(h200.peak.bf16, 989e12);
+  EXPECT_EQ(h200.peak.fp8, 1979e12);
+  EXPECT_EQ(FindPreset("a100x8")->host.peak.fp8, 0);
   EXPECT_EQ(FindPreset("v100x8")->host.links[0].groups[1].bytes_per_second, 86e9);
   EXPECT_EQ(FindPreset("b200x8")->network.bytes_per_second, 50e9);
   EXPECT_EQ(FindPreset("ascend910x8")->host.memory_bytes_per_second, 1.2e12);
