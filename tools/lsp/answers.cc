@@ -161,6 +161,9 @@ Server::Answer Server::Rename(Document& document, const Json& params) {
   const int32_t offset = OffsetIn(document, At(params, {"position"}));
   const std::optional<Declared> declared = DeclaredAt(ReadingOf(document), KnowledgeOf(document), offset);
   if (!declared.has_value()) return absl::NotFoundError("nothing here has a name that can be changed");
+  if (declared->declaration.path == frontend::IdentityOf(PreludePath())) {
+    return absl::FailedPreconditionError("the prelude is a part of the compiler");
+  }
   std::vector<FileRange> places = AllPlacesOf(declared->declaration);
   std::set<std::string> files = {document.identity, declared->declaration.path};
   for (const FileRange& place : places) files.insert(place.path);
