@@ -73,13 +73,13 @@ void AddOptions(CLI::App& app, CalibrateOptions& options) {
   SetValue(devices, "N")->check(WholeNumber(1, 4096));
   SetValue(
       app.add_option("--hosts", options.hosts,
-                     "The hosts to measure, `node1 slots=4` a line; with --comm gloo a rank table, and the command "
-                     "is started on each host"),
+                     "The hosts to measure, `node1 slots=4` a line; with --comm gloo or nccl a rank table, and the "
+                     "command is started on each host"),
       "FILE")
       ->excludes(devices);
-  SetValue(
-      app.add_option("--comm", options.comm, "What connects the ranks: mpi (the default), gloo, or local: threads"),
-      "mpi|gloo|local");
+  SetValue(app.add_option("--comm", options.comm,
+                          "What connects the ranks: mpi (the default), gloo (GPUs: nccl), or local: threads"),
+           "mpi|gloo|nccl|local");
   SetValue(app.add_option("--target", options.target, "What computes: cpu (the default) or cuda"), "cpu|cuda");
   SetValue(app.add_option("--out", options.out, "The cluster file to write (default: cluster.json)"), "FILE.json");
   SetValue(app.add_option("--seconds", options.seconds, "How long each figure is measured (default: 0.3)"), "S")
@@ -127,6 +127,9 @@ std::optional<ExitCode> CheckPlace(const CalibrateOptions& options) {
   return std::nullopt;
 }
 
+// Whether the ranks meet at an address, those of several hosts by a rank table.
+bool MeetAtAddress(const CalibrateOptions& options) { return options.comm == "gloo" || options.comm == "nccl"; }
+
 // How run.sh starts the ranks.
 codegen::LaunchDefault LaunchOf(const CalibrateOptions& options) {
   if (options.comm == "mpi") return {.way = "mpirun", .rank_table = ""};
@@ -136,7 +139,7 @@ codegen::LaunchDefault LaunchOf(const CalibrateOptions& options) {
 }
 
 absl::StatusOr<codegen::HostsToMeasure> ReadHosts(const CalibrateOptions& options) {
-  if (options.comm == "gloo") return ReadTableOfHosts(options.hosts);
+  if (MeetAtAddress(options)) return ReadTableOfHosts(options.hosts);
   const absl::StatusOr<std::string> text =
       ReadFile(options.hosts, {.what = "file of hosts", .most_bytes = kMostFileBytes});
   if (!text.ok()) return text.status();
@@ -324,6 +327,12 @@ ExitCode Conclude(const CalibrateOptions& options, const codegen::HostsToMeasure
 }
 
 ExitCode Calibrate(const CalibrateOptions& options) {
+  const std::string meeting = options.target == "cuda" ? "nccl" : "gloo";
+  if (MeetAtAddress(options) && options.comm != meeting) {
+    return Fail(ExitCode::kUsage,
+                absl::StrCat("ranks of `--target ", options.target, "` do not meet by ", options.comm),
+                absl::StrCat("--comm ", meeting));
+  }
   if (const auto code = CheckPlace(options)) return *code;
   ExitCode code = ExitCode::kDone;
   const std::optional<codegen::HostsToMeasure> hosts = RanksToMeasure(options, code);
@@ -339,7 +348,7 @@ ExitCode Calibrate(const CalibrateOptions& options) {
   const absl::StatusOr<std::string> text = ReadFile((*folder)->path() + "/measurements.jsonl",
                                                     {.what = "list of measurements", .most_bytes = kMostFileBytes});
   if (text.ok()) return Conclude(options, *hosts, *text);
-  if (!options.hosts.empty() && options.comm == "gloo") {
+  if (!options.hosts.empty() && MeetAtAddress(options)) {
     std::cout << "measured; the file is written on the host of rank 0\n";
     return ExitCode::kDone;
   }
