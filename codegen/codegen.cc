@@ -27,8 +27,8 @@ bool IsSource(absl::string_view path) { return absl::EndsWith(path, ".cc") || ab
 // have the other folders.
 const std::map<absl::string_view, const Target*>& FoldersOfTargets() {
   static const auto* const folders = new std::map<absl::string_view, const Target*>{
-      {"cpu", &CpuTarget()},  {"cublas", &CudaTarget()}, {"cuda", &CudaTarget()},  {"cudnn", &CudaTarget()},
-      {"host", &CpuTarget()}, {"nccl", &CudaTarget()},   {"onednn", &CpuTarget()},
+      {"cpu", &CpuTarget()},  {"cublas", &CudaTarget()}, {"cuda", &CudaTarget()}, {"cudnn", &CudaTarget()},
+      {"gloo", &CpuTarget()}, {"host", &CpuTarget()},    {"nccl", &CudaTarget()}, {"onednn", &CpuTarget()},
   };
   return *folders;
 }

@@ -90,9 +90,8 @@ constexpr char kDriver[] = R"cc(
     StepScalars scalars;
     scalars.learning_rate = LEARNING_RATE;
     model.Prepare(scalars);
-    model.Forward();
+    model.RunBatch(/*metrics=*/false, /*gradients=*/true);
     const float loss = model.Loss();
-    model.Backward();
     model.Update(scalars);
     std::ofstream results("results_" + std::to_string(rank));
     results.precision(9);
