@@ -22,6 +22,14 @@ void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to)
   for (Look& look : to.looks) look.value = places[look.value];
 }
 
+void CopyRelations(const Op& from, const IdVector<OpId, OpId>& places, Op& to) {
+  to.repetition = from.repetition;
+  to.inherits = from.inherits;
+  if (to.inherits.has_value()) to.inherits->op = places[to.inherits->op];
+  to.gradient_of = from.gradient_of;
+  if (to.gradient_of.has_value()) to.gradient_of = places[*to.gradient_of];
+}
+
 Graph OnlyOps(Graph all, const std::function<bool(OpId)>& stays, IdVector<OpId, OpId>& places) {
   Graph result;
   places = IdVector<OpId, OpId>(all.ops.size());
@@ -30,8 +38,7 @@ Graph OnlyOps(Graph all, const std::function<bool(OpId)>& stays, IdVector<OpId, 
     if (!stays(id)) continue;
     places[id] = op.id = OpId(static_cast<int64_t>(result.ops.size()));
     for (OpId& input : op.inputs) input = places[input];
-    if (op.inherits.has_value()) op.inherits->op = places[op.inherits->op];
-    if (op.gradient_of.has_value()) op.gradient_of = places[*op.gradient_of];
+    CopyRelations(op, places, op);
     result.ops.push_back(std::move(op));
   }
   CopyRoles(all, places, result);

@@ -14,6 +14,9 @@ namespace cleave::ir {
 // values are now at `places`.
 void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to);
 
+// Gives `to` the repetition of `from`, what that inherits and whose gradient it is; these ops are now at `places`.
+void CopyRelations(const Op& from, const IdVector<OpId, OpId>& places, Op& to);
+
 // The graph of those ops that stay, and their places in it. REQUIRES: what they read and what has a role stays too.
 Graph OnlyOps(Graph all, const std::function<bool(OpId)>& stays, IdVector<OpId, OpId>& places);
 

@@ -134,8 +134,7 @@ class Widening {
       copy.type = TypeOf(copy);
       CLEAVE_CHECK(copy.type.dtype == DType::kF32) << op.name << " is " << copy.type.ToString();
     }
-    if (op.inherits.has_value()) copy.inherits->op = places_[op.inherits->op];
-    if (op.gradient_of.has_value()) copy.gradient_of = places_[*op.gradient_of];
+    CopyRelations(op, places_, copy);
     places_[op.id] = Append(std::move(copy), op, std::move(plan));
   }
 

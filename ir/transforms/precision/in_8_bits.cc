@@ -181,12 +181,7 @@ class Rewriting {
     std::vector<OpId> inputs;
     for (const OpId input : op.inputs) inputs.push_back(places_[input]);
     places_[op.id] = chosen_.Has(op.id) ? AddProduct(op) : builder_.AddLike(op, std::move(inputs), op.name);
-    Op& made = builder_.mutable_graph().ops[places_[op.id]];
-    made.repetition = op.repetition;
-    if (op.inherits.has_value()) {
-      made.inherits = Inheritance{.op = places_[op.inherits->op], .factors = op.inherits->factors};
-    }
-    if (op.gradient_of.has_value()) made.gradient_of = places_[*op.gradient_of];
+    CopyRelations(op, places_, builder_.mutable_graph().ops[places_[op.id]]);
   }
 
   const Graph& old_;

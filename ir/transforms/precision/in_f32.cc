@@ -32,10 +32,7 @@ Graph InF32(const Graph& graph) {
     builder.SetPhase(op.phase);
     builder.SetLine(op.line);
     places[op.id] = builder.Add(op.kind, std::move(inputs), std::move(attributes), op.name);
-    Op& made = builder.mutable_graph().ops[places[op.id]];
-    made.repetition = op.repetition;
-    if (op.inherits.has_value()) made.inherits = {.op = places[op.inherits->op], .factors = op.inherits->factors};
-    if (op.gradient_of.has_value()) made.gradient_of = places[*op.gradient_of];
+    CopyRelations(op, places, builder.mutable_graph().ops[places[op.id]]);
   }
   Graph result = std::move(builder).Build();
   CopyRoles(graph, places, result);

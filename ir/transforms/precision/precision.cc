@@ -207,12 +207,7 @@ class Lowering {
     builder_.SetPhase(op.phase);
     builder_.SetLine(op.line);
     places_[op.id] = keeps_types ? builder_.AddLike(op, std::move(inputs), op.name) : AddNarrow(op, std::move(inputs));
-    Op& made = builder_.mutable_graph().ops[places_[op.id]];
-    made.repetition = op.repetition;
-    if (op.inherits.has_value()) {
-      made.inherits = Inheritance{.op = places_[op.inherits->op], .factors = op.inherits->factors};
-    }
-    if (op.gradient_of.has_value()) made.gradient_of = places_[*op.gradient_of];
+    CopyRelations(op, places_, builder_.mutable_graph().ops[places_[op.id]]);
   }
 
   const Graph& old_;

@@ -54,22 +54,29 @@ struct BatchPart {
   int64_t stride = 0;
 };
 
-template <int kWidth, typename Loop>
-__device__ inline BatchPart PartOfBlock(const LoopBatch<Loop>& batch) {
+// Which of several pieces of work, of which the first blocks are given, has this block: the last that begins at it or
+// before it; others that begin there are empty.
+__device__ inline int PieceOfBlock(const int* first_blocks, int count) {
   const int block = static_cast<int>(blockIdx.x);
-  int low = 0, high = batch.count - 1;  // The last loop that begins at this block or before it; others are empty.
+  int low = 0, high = count - 1;
   while (low < high) {
     const int middle = (low + high + 1) / 2;
-    if (batch.first_blocks[middle] <= block) {
+    if (first_blocks[middle] <= block) {
       low = middle;
     } else {
       high = middle - 1;
     }
   }
-  const int64_t begin = (block - batch.first_blocks[low]) * batch.part;
-  const int64_t count = batch.loops[low].count;
+  return low;
+}
+
+template <int kWidth, typename Loop>
+__device__ inline BatchPart PartOfBlock(const LoopBatch<Loop>& batch) {
+  const int block = static_cast<int>(blockIdx.x), own = PieceOfBlock(batch.first_blocks, batch.count);
+  const int64_t begin = (block - batch.first_blocks[own]) * batch.part;
+  const int64_t count = batch.loops[own].count;
   const int64_t end = begin + batch.part < count ? begin + batch.part : count;
-  return {low, begin + static_cast<int64_t>(kWidth) * threadIdx.x, end, static_cast<int64_t>(kWidth) * blockDim.x};
+  return {own, begin + static_cast<int64_t>(kWidth) * threadIdx.x, end, static_cast<int64_t>(kWidth) * blockDim.x};
 }
 
 template <typename Loop, typename... Parameters, typename... Arguments>

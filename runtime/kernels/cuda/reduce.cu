@@ -2,6 +2,7 @@
 
 #include "runtime/comm/reduce.h"
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/cuda/loop_batch.cuh"
 #include "runtime/device/float16.h"
 #include "runtime/kernels/cuda/columns.cuh"
 #include "runtime/kernels/cuda/row.cuh"
@@ -145,20 +146,11 @@ CLEAVE_PORTABLE inline ReducedParts PartsOfSquares(int64_t count) {
 }
 
 __global__ void SquareParts(SquaredTensors batch, float* parts) {
-  const int block = static_cast<int>(blockIdx.x);
-  int low = 0, high = batch.count - 1;  // The last tensor that begins at this block or before it.
-  while (low < high) {
-    const int middle = (low + high + 1) / 2;
-    if (batch.first_blocks[middle] <= block) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
+  const int block = static_cast<int>(blockIdx.x), piece = PieceOfBlock(batch.first_blocks, batch.count);
   using Form = RowForm<kThreadsPerBlock, 4, 0>;
-  const SquaredTensor tensor = batch.tensors[low];
+  const SquaredTensor tensor = batch.tensors[piece];
   const int64_t size = PartsOfSquares(tensor.count).size;
-  const int64_t begin = (block - batch.first_blocks[low]) * size;
+  const int64_t begin = (block - batch.first_blocks[piece]) * size;
   const int64_t own = min(size, tensor.count - begin), in_vectors = own / Form::kPack * Form::kPack;
   float sum = 0.0f;
   const auto add = [&](int64_t, float x) { sum += x * x; };
