@@ -1,3 +1,6 @@
+// Reading guide: a PhaseRehearsal does the events of all ranks as far as they can happen (Move, Happens), gives each
+// exchange its slot, and then puts what the rank sends into its exchanges. EventsText and EventsOf are how ranks tell
+// each other their events.
 #include "runtime/comm/message_plan.h"
 
 #include <algorithm>

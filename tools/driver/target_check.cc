@@ -57,7 +57,7 @@ bool CheckPrecision(const frontend::Module& module, const std::string& target, c
           "without `manual`, the compiler finds it out on all ranks together");
     }
     if (target == "cuda" && peak.fp8 == 0) {
-      return refuse("`precision = fp8` for a device that does not multiply fp8", "has no rate on this cluster",
+      return refuse("`precision = fp8` for a device that does not multiply fp8", "asked for here",
                     "GPUs multiply fp8 from Ada and Hopper (H100) on, and their cluster states `fp8` among its peaks",
                     "`--cluster h100x8`, or `\"fp8\"` in `\"peak\"` of the cluster file");
     }
