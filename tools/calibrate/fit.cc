@@ -156,6 +156,11 @@ class Fit {
       calibration_.notes.comments.back() = {
           "device.peak", absl::StrCat("no ", type, ": its products were not faster than those of f32")};
     }
+    if (how_.target == "cpu") {
+      host.peak.loops = search::kLoopsOfProducts * host.peak.f32;
+      Say("device.peak.loops",
+          absl::StrCat("not measured: ", search::kLoopsOfProducts, " of the rate of products of f32"));
+    }
     FitEfficiency(host);
     const std::vector<MeasuredBytes>& memory = measurements_.memory;
     host.memory_bytes_per_second = memory.back().rate();

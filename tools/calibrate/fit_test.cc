@@ -131,6 +131,8 @@ TEST(CalibrationFromTest, SlowTypesHaveNoPeak) {
   ExpectFile(calibration);
   sample.products.push_back(Product("bf16", 2048, 4e11));
   EXPECT_DOUBLE_EQ(ClusterOf(sample).peak.bf16, 4e11);
+  // With products of bf16, too, it is a CPU.
+  EXPECT_DOUBLE_EQ(ClusterOf(sample).peak.loops, search::kLoopsOfProducts * 2e11);
 }
 
 TEST(CalibrationFromTest, DescribesGpus) {
