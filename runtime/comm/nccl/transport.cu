@@ -177,10 +177,12 @@ Problem NcclTransport::ReduceScatter(const Reduced& reduced, const void* whole, 
 }
 
 Problem NcclTransport::AllGatherEach(ElementType type, const std::vector<EvenPart>& parts, const Group& group) {
+  const ncclComm_t communicator = ForCollective(group).get();
+  const cudaStream_t stream = CurrentStream();
   NcclGroup calls;
   for (const EvenPart& part : parts) {
-    calls.Add(ncclAllGather(part.source, part.target, static_cast<size_t>(part.count), NcclType(type), Of(group).get(),
-                            CurrentStream()));
+    calls.Add(
+        ncclAllGather(part.source, part.target, static_cast<size_t>(part.count), NcclType(type), communicator, stream));
   }
   return Taken(calls.End(), group);
 }
@@ -188,10 +190,12 @@ Problem NcclTransport::AllGatherEach(ElementType type, const std::vector<EvenPar
 Problem NcclTransport::ReduceScatterEach(ElementType type, const std::vector<EvenPart>& parts, Reduction reduction,
                                          const Group& group) {
   if (IsByKeys(type, reduction)) return Transport::ReduceScatterEach(type, parts, reduction, group);
+  const ncclComm_t communicator = ForCollective(group).get();
+  const cudaStream_t stream = CurrentStream();
   NcclGroup calls;
   for (const EvenPart& part : parts) {
     calls.Add(ncclReduceScatter(part.source, part.target, static_cast<size_t>(part.count), NcclType(type),
-                                NcclOperation(reduction), Of(group).get(), CurrentStream()));
+                                NcclOperation(reduction), communicator, stream));
   }
   return Taken(calls.End(), group);
 }
