@@ -25,20 +25,24 @@ int64_t ElementsOf(const std::vector<Parcel>& parcels) {
   return elements;
 }
 
-// Takes from `parts` those that the transport takes where they lie, if there are several.
-std::vector<EvenPart> TakeApart(const Transport& transport, const Group& group, std::vector<Comm::Part>& parts) {
+// If there are several tensors, take(those that the transport takes where they lie). Returns the others, which are put
+// into `rest` where it takes any.
+template <typename Take>
+const std::vector<Comm::Part>& LeftToPack(Comm::Impl& job, CollectiveKind kind, const Group& group,
+                                          const std::vector<Comm::Part>& tensors, std::vector<Comm::Part>& rest,
+                                          const Take& take) {
+  if (tensors.size() < 2 || !job.transport->TakesTensorsApart()) return tensors;
   std::vector<EvenPart> apart;
-  if (parts.size() < 2 || !transport.TakesTensorsApart()) return apart;
-  std::vector<Comm::Part> rest;
-  for (const Comm::Part& part : parts) {
+  for (const Comm::Part& part : tensors) {
     if (!IsEven(part)) {
       rest.push_back(part);
     } else if (const int64_t count = ElementCount(part.shape) / group.size; count > 0) {
+      job.CheckCount(count * group.size, kind);
       apart.push_back({part.source, part.target, count});
     }
   }
-  parts = rest;
-  return apart;
+  if (!apart.empty()) job.Check(take(apart), kind);
+  return rest;
 }
 
 int64_t ElementsOf(const std::vector<Comm::Part>& parts) {
@@ -87,12 +91,14 @@ void Comm::AllGatherOf(ElementType type, const std::vector<Part>& tensors, const
     for (const Part& part : tensors) CopyBytes(part.source, part.target, ElementCount(part.shape) * SizeOf(type));
     return;
   }
-  if (ElementsOf(tensors) == 0) return;
-  const Collective collective(*impl_, kKind, group, ElementsOf(tensors) * SizeOf(type), 1);
-  std::vector<Part> parts = tensors;
-  const std::vector<EvenPart> apart = TakeApart(*impl_->transport, group, parts);
-  for (const EvenPart& part : apart) impl_->CheckCount(part.count * group.size, kKind);
-  if (!apart.empty()) impl_->Check(impl_->transport->AllGatherEach(type, apart, group), kKind);
+  const int64_t elements = ElementsOf(tensors);
+  if (elements == 0) return;
+  const Collective collective(*impl_, kKind, group, elements * SizeOf(type), 1);
+  std::vector<Part> rest;
+  const auto take = [&](const std::vector<EvenPart>& apart) {
+    return impl_->transport->AllGatherEach(type, apart, group);
+  };
+  const std::vector<Part>& parts = LeftToPack(*impl_, kKind, group, tensors, rest, take);
   if (parts.empty()) return;
   const PackedParts packed(parts, SizeOf(type), group);
   const void* piece = parts.front().source;
@@ -123,12 +129,14 @@ void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& tensors, R
     for (const Part& part : tensors) CopyBytes(part.source, part.target, ElementCount(part.shape) * SizeOf(type));
     return;
   }
-  if (ElementsOf(tensors) == 0) return;
-  const Collective collective(*impl_, kKind, group, ElementsOf(tensors) * SizeOf(type), 1);
-  std::vector<Part> parts = tensors;
-  const std::vector<EvenPart> apart = TakeApart(*impl_->transport, group, parts);
-  for (const EvenPart& part : apart) impl_->CheckCount(part.count * group.size, kKind);
-  if (!apart.empty()) impl_->Check(impl_->transport->ReduceScatterEach(type, apart, reduction, group), kKind);
+  const int64_t elements = ElementsOf(tensors);
+  if (elements == 0) return;
+  const Collective collective(*impl_, kKind, group, elements * SizeOf(type), 1);
+  std::vector<Part> rest;
+  const auto take = [&](const std::vector<EvenPart>& apart) {
+    return impl_->transport->ReduceScatterEach(type, apart, reduction, group);
+  };
+  const std::vector<Part>& parts = LeftToPack(*impl_, kKind, group, tensors, rest, take);
   if (parts.empty()) return;
   const PackedParts packed(parts, SizeOf(type), group);
   impl_->CheckCounts(packed.counts(), kKind);
