@@ -5,6 +5,7 @@ set -u
 program=$1
 same_bits=$2
 scheduler=$3
+source "$4"
 export OMP_NUM_THREADS=1 CLEAVE_JOIN_TIMEOUT=30 CLEAVE_GAINS_BY_THREAD=1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -12,15 +13,6 @@ failed=0
 
 # Waits for processes; all must end well.
 expect_done() { for pid in "$@"; do wait "$pid" || failed=1; done; }
-
-# Starts a scheduler for $1 ranks on a free port; `address` is where it listens, `pids` what to wait for.
-start_scheduler() {
-  rm -f "$folder/address"
-  mkfifo "$folder/address"
-  CLEAVE_SCHEDULER=127.0.0.1:0 CLEAVE_WORKERS=$1 "$scheduler" >"$folder/address" &
-  pids=$!
-  read -r address <"$folder/address"
-}
 
 # Runs $2 on $1 ranks with the arguments after these.
 run() {

@@ -4,6 +4,7 @@
 set -u
 program=$1
 scheduler=$2
+source "$3"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
@@ -12,15 +13,6 @@ fail() {
   echo "FAILED: $1"
   cat "$folder"/rank.*
   failed=1
-}
-
-# Starts a scheduler for $1 ranks on a free port; `address` is where it listens, `pids` what to wait for.
-start_scheduler() {
-  rm -f "$folder/address"
-  mkfifo "$folder/address"
-  CLEAVE_SCHEDULER=127.0.0.1:0 CLEAVE_WORKERS=$1 "$scheduler" >"$folder/address" &
-  pids=$!
-  read -r address <"$folder/address"
 }
 
 # Runs the program on $1 ranks with the arguments after it; expects the exit code $2 of all but one that is 9.
