@@ -1,5 +1,7 @@
 """Tests whose kernels are looked at access by access (access.h)."""
 
+load("//third_party/cuda:nvcc.bzl", "STAND_IN_ONLY")
+
 _COPTS = [
     "-fsanitize=thread",
     "-DSTAND_IN_CHECKS_ACCESS",
@@ -25,7 +27,7 @@ def _checked_test_impl(ctx):
     runfiles = ctx.runfiles(files = [program]).merge(test[DefaultInfo].default_runfiles)
     return [DefaultInfo(executable = script, runfiles = runfiles)]
 
-checked_test = rule(
+_checked_test = rule(
     implementation = _checked_test_impl,
     doc = "Runs a cuda_test that was built again, together with all that it uses, with the calls of access.h.",
     attrs = {
@@ -36,3 +38,6 @@ checked_test = rule(
     },
     test = True,
 )
+
+def checked_test(name, **kwargs):
+    _checked_test(name = name, target_compatible_with = STAND_IN_ONLY, **kwargs)
