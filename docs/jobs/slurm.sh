@@ -7,7 +7,8 @@
 #SBATCH --job-name=cleave
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
-# After `compile --devices 8 --also 4` the job may also begin, or begin again, on one host: --nodes=1-2
+# After `compile --devices 8 --also 4` the job may also begin on one host: --nodes=1-2. One that Slurm starts again waits for as many
+# tasks as it had, unless told otherwise: scontrol update JobId=N NumTasks=4
 #SBATCH --time=24:00:00
 # After the loss of a host, or when another job takes the hosts, Slurm starts this script again.
 #SBATCH --requeue
