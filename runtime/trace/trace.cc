@@ -186,7 +186,7 @@ std::optional<std::string> Watch::CurrentCollective() const {
   const int32_t beside = awaits_.load(std::memory_order_relaxed) ? beside_.load(std::memory_order_relaxed) : -1;
   if (beside >= 0) return TextOf(beside);
   const volatile DeviceProgress* const device = device_.load();
-  const int32_t number = device == nullptr ? -1 : device->collective;
+  const int32_t number = device == nullptr ? -1 : DeviceProgress::CollectiveOf(device->word);
   if (number < 0) return std::nullopt;
   return TextOf(number) + " on its GPU";
 }
@@ -200,10 +200,10 @@ std::string Watch::OpOfCollective(int32_t number) const {
   return OpText(known.op, model_file_, known.line);
 }
 
-int64_t Watch::Events() const {
+uint64_t Watch::Heartbeat() const {
   const volatile DeviceProgress* const device = device_.load();
-  return events_.load(std::memory_order_relaxed) + events_beside_.load(std::memory_order_relaxed) +
-         (device == nullptr ? 0 : device->events);
+  const int64_t events = events_.load(std::memory_order_relaxed) + events_beside_.load(std::memory_order_relaxed);
+  return static_cast<uint64_t>(events) << 32 | (device == nullptr ? 0 : DeviceProgress::MarkOf(device->word));
 }
 
 void Watch::BeginChecking(Reader reader) {
@@ -258,7 +258,7 @@ void Watch::StartWatchdog(int rank, double seconds) {
   const double interval = seconds < 4 ? seconds / 4 : 1;
   watchdog_->thread = std::thread([this, &dog = *watchdog_, rank, interval] {
     constexpr double kSecondsForAnother = 15;
-    int64_t seen = -1;
+    uint64_t seen = ~uint64_t{0};
     double stood_still = 0;
     double looked = Now();
     std::unique_lock<std::mutex> lock(dog.mutex);
@@ -273,9 +273,9 @@ void Watch::StartWatchdog(int rank, double seconds) {
         const std::lock_guard<std::mutex> others_lock(shared_->others_mutex);
         if (shared_->others != nullptr) shared_->others->Show(where);
       }
-      const int64_t events = Events();
-      if (events != seen) {
-        seen = events;
+      const uint64_t heartbeat = Heartbeat();
+      if (heartbeat != seen) {
+        seen = heartbeat;
         stood_still = 0;
         has_stalled_ = false;
         continue;
@@ -287,7 +287,7 @@ void Watch::StartWatchdog(int rank, double seconds) {
       if (stood_still < limit) continue;
       has_stalled_ = true;
       const MissingRanks missing = waits ? Missing() : MissingRanks{OthersOfThisProcess(*this)};
-      if (Events() != seen || (missing.is_for_another && stood_still < limit + kSecondsForAnother)) continue;
+      if (Heartbeat() != seen || (missing.is_for_another && stood_still < limit + kSecondsForAnother)) continue;
       Die(ExitCode::kFailed,
           Format("rank %d %s since %.0f s%s; the job is ended (CLEAVE_TIMEOUT is %g s)", RankOf(*this, rank),
                  waits ? where.c_str() : ("stands still in " + CurrentOp()).c_str(), stood_still, missing.text.c_str(),

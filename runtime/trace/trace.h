@@ -92,10 +92,17 @@ class Watch {
   void BeginAwait() { awaits_.store(true, std::memory_order_relaxed); }
   void EndAwait() { awaits_.store(false, std::memory_order_relaxed); }
 
-  // How far a GPU has come in its work. The GPU writes it itself, because the host runs ahead of it.
+  // How far a GPU has come in its work. The GPU writes it itself, because the host runs ahead of it: one word, at once.
   struct DeviceProgress {
-    int32_t collective = -1;  // The number of the one that it is in; -1: none.
-    int32_t events = 0;       // Collectives begun or ended so far.
+    uint64_t word = WordOf(-1, 0);
+
+    // `collective`: the number of the one that it is in; -1: none. `mark`: which of the places that are marked this is.
+    // Work that is recorded passes the same places each time.
+    static uint64_t WordOf(int32_t collective, uint32_t mark) {
+      return uint64_t{mark} << 32 | static_cast<uint32_t>(collective);
+    }
+    static int32_t CollectiveOf(uint64_t word) { return static_cast<int32_t>(static_cast<uint32_t>(word)); }
+    static uint32_t MarkOf(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
   };
 
   // For runtime/comm on a GPU: from now on reports and the watchdog look there too; null: no longer.
@@ -175,7 +182,8 @@ class Watch {
     events_.store(events_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   void ScanResult();
-  int64_t Events() const;  // Of the rank, of the thread that communicates for it, and of its GPU.
+  // What changes when the rank, the thread that communicates for it, or its GPU gets on.
+  uint64_t Heartbeat() const;
   std::string TextOf(int32_t collective) const;
   MissingRanks Missing();
 
@@ -184,7 +192,7 @@ class Watch {
   std::atomic<int64_t> layer_{-1};
   std::atomic<int> line_{0};
   std::atomic<const char*> collective_{nullptr};
-  std::atomic<int64_t> events_{0};  // Ops and collectives begun or ended so far: the heartbeat.
+  std::atomic<int64_t> events_{0};  // Ops and collectives begun or ended so far.
   std::atomic<int32_t> beside_{-1};
   std::atomic<int64_t> events_beside_{0};
   std::atomic<bool> awaits_{false};

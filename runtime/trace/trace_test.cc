@@ -183,7 +183,7 @@ TEST(Watch, NamesTheCollectiveThatTheGpuIsIn) {
   Watch::DeviceProgress progress;
   watch.ObserveDevice(&progress);
   EXPECT_FALSE(watch.CurrentCollective().has_value());
-  progress.collective = number;
+  progress.word = Watch::DeviceProgress::WordOf(number, 1);
   EXPECT_EQ(watch.CurrentCollective(), "all_reduce for `h1.grad` (a.model:7) on its GPU");
   // The place where the host is says more than that of the GPU.
   watch.EnterCollective("barrier");
@@ -215,7 +215,7 @@ TEST(WatchdogDeathTest, AGpuThatStandsStillInACollective) {
   const auto wait = [] {
     Watch watch("a.model");
     watch.Start("h1.grad", 7);
-    const Watch::DeviceProgress progress = {watch.NumberOfCollective("all_reduce"), 1};
+    const Watch::DeviceProgress progress = {Watch::DeviceProgress::WordOf(watch.NumberOfCollective("all_reduce"), 1)};
     watch.Finish();
     watch.ObserveDevice(&progress);
     watch.StartWatchdog(3, 0.2);

@@ -82,12 +82,13 @@ int64_t Asked(const char* name, int64_t otherwise) {
   const char* const text = Asked(name);
   return text == nullptr ? otherwise : std::strtoll(text, nullptr, 10);
 }
-bool Fails(const char* fault) {
+
+}  // namespace
+
+bool HasDeviceFault(const char* fault) {
   const char* const asked = Asked("FAULT");
   return asked != nullptr && std::strcmp(asked, fault) == 0;
 }
-
-}  // namespace
 
 size_t AllowedSharedBytes(const void* kernel) {
   AskedShared& asked = TheAskedShared();
@@ -110,7 +111,7 @@ cudaError_t FindDevice() {
 using stand_in::Asked;
 using stand_in::Describe;
 using stand_in::Failed;
-using stand_in::Fails;
+using stand_in::HasDeviceFault;
 
 cudaError_t cudaGetLastError() {
   const cudaError_t error = stand_in::last_error;
@@ -123,7 +124,7 @@ const char* cudaGetErrorString(cudaError_t error) { return Describe(error).text;
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 0;
-  if (Fails("no_driver")) return Failed(cudaErrorInsufficientDriver);
+  if (HasDeviceFault("no_driver")) return Failed(cudaErrorInsufficientDriver);
   *count = static_cast<int>(Asked("DEVICES", 8));
   return *count == 0 ? Failed(cudaErrorNoDevice) : cudaSuccess;
 }
@@ -150,7 +151,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->totalGlobalMem = stand_in::DeviceBytes();
   properties->sharedMemPerBlock = 48 << 10;
   properties->maxThreadsPerBlock = 1024;
-  properties->major = Fails("old_device") ? 6 : 9;
+  properties->major = HasDeviceFault("old_device") ? 6 : 9;
   properties->multiProcessorCount = 2;
   properties->l2CacheSize = 1 << 20;
   properties->uuid.bytes[15] = static_cast<char>(device);
@@ -176,7 +177,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = Fails("no_driver") ? 0 : 13000;
+  *version = HasDeviceFault("no_driver") ? 0 : 13000;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -186,7 +187,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   if (const cudaError_t error = stand_in::FindDevice(); error != cudaSuccess) return error;
-  if (Fails("old_device")) return Failed(cudaErrorNoKernelImageForDevice);
+  if (HasDeviceFault("old_device")) return Failed(cudaErrorNoKernelImageForDevice);
   *attributes = {1024, 90};
   return cudaSuccess;
 }

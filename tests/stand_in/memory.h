@@ -41,6 +41,9 @@ constexpr size_t kMostSharedBytes = 227 << 10;
 // Bytes of dynamic shared memory that a block of the kernel may have on the current device.
 size_t AllowedSharedBytes(const void* kernel);
 
+// Whether a test has asked for that fault of the device: CUDA_STAND_IN_FAULT.
+bool HasDeviceFault(const char* fault);
+
 // Bytes that each device has.
 size_t DeviceBytes();
 

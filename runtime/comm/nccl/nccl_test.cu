@@ -201,8 +201,15 @@ TEST_F(NcclDeathTest, FewQueues) {
 }
 
 TEST_F(NcclDeathTest, ACollectiveThatNeverEndsInRecordedWork) {
-  EXPECT_EXIT(RunThree("late:1", 3, ReplayTwice), testing::ExitedWithCode(6),
-              "^error: rank [012] waits in all_reduce for `h1.matmul` \\(nccl.model:7\\) on its GPU since [^\n]*\n$");
+  const auto run = [](const char* fault_of_device) {
+    setenv("CUDA_STAND_IN_FAULT", fault_of_device, 1);
+    RunThree("late:1", 3, ReplayTwice);
+  };
+  // Where streams cannot write, kernels say how far the GPU is.
+  for (const char* const fault : {"", "no_stream_writes"}) {
+    EXPECT_EXIT(run(fault), testing::ExitedWithCode(6),
+                "^error: rank [012] waits in all_reduce for `h1.matmul` \\(nccl.model:7\\) on its GPU since [^\n]*\n$");
+  }
 }
 
 }  // namespace

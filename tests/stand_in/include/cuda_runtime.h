@@ -98,6 +98,16 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)
   return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
 }
 
+// cudaTypedefs.h says which there are.
+constexpr unsigned long long cudaEnableDefault = 0;
+enum cudaDriverEntryPointQueryResult {
+  cudaDriverEntryPointSuccess = 0,
+  cudaDriverEntryPointSymbolNotFound = 1,
+  cudaDriverEntryPointVersionNotSufficent = 2
+};
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version,
+                                             unsigned long long flags, cudaDriverEntryPointQueryResult* status);
+
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
 
 // --- Streams, events and graphs --------------------------------------------------------------------------------------
