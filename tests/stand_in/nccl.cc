@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -55,14 +56,20 @@ struct ncclComm {
   ncclResult_t failure = ncclSuccess;  // Of this rank alone.
   int splits = 0;                      // Divisions that this rank has come to.
   std::shared_ptr<AskedCalls> asked;   // What NCCL has not taken yet.
-  bool has_asked = false;              // For a collective or message, ever.
-  int unfinished = 0;                  // Pieces of work that a stream was given, outside of graphs.
-  int running = 0;                     // Pieces of work that the device has begun and not ended.
-  int collectives = 0;                 // Calls that the device has begun.
-  int looks = 0;                       // How often its state was asked for since the first of them.
+  std::map<const char*, size_t> registered;
+  bool has_asked = false;  // For a collective or message, ever.
+  int unfinished = 0;      // Pieces of work that a stream was given, outside of graphs.
+  int running = 0;         // Pieces of work that the device has begun and not ended.
+  int collectives = 0;     // Calls that the device has begun.
+  int looks = 0;           // How often its state was asked for since the first of them.
   // Held by graphs, too, in which its work is recorded.
   std::shared_ptr<int> recorded = std::make_shared<int>(0);
 
+  bool HasRegistered(const void* place) const {
+    const auto* const at = static_cast<const char*>(place);
+    const auto after = registered.upper_bound(at);
+    return after != registered.begin() && at < std::prev(after)->first + std::prev(after)->second;
+  }
   bool IsInUse() const { return unfinished > 0 || recorded.use_count() > 1; }
 };
 
@@ -316,7 +323,11 @@ ncclResult_t Ask(ncclComm_t communicator, cudaStream_t stream, const Call& call)
     if (found->aborted || found->finalized || StateOf(*found) == ncclInProgress) return ncclInvalidArgument;
     if (call.peer < 0 || call.peer >= found->clique->ranks()) return ncclInvalidArgument;
     if (IsMessage(call) && call.peer == found->rank) RefuseCalls("a rank sends to itself");
-    if (call.count > 0) grouped.push_back({found, stream, call});
+    if (call.count > 0) {
+      grouped.push_back({found, stream, call});
+      grouped.back().call.sends_registered = found->HasRegistered(call.send);
+      grouped.back().call.receives_registered = found->HasRegistered(call.receive);
+    }
   }
   return group_depth > 0 ? ncclSuccess : EndGroup();
 }
@@ -363,11 +374,24 @@ const char* ncclGetLastError(ncclComm_t) { return ""; }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
+  return ncclCommInitRankScalable(communicator, ranks, rank, 1, &id, config);
+}
+
+ncclResult_t ncclCommInitRankScalable(ncclComm_t* communicator, int ranks, int rank, int id_count, ncclUniqueId* ids,
+                                      ncclConfig_t* config) {
   if (group_depth > 0) RefuseCalls("a communicator is made in a group, which is not done here");
   *communicator = nullptr;
-  if (ranks < 1 || rank < 0 || rank >= ranks) return ncclInvalidArgument;
+  if (ranks < 1 || rank < 0 || rank >= ranks || id_count < 1 || id_count > ranks) return ncclInvalidArgument;
+  constexpr int kMostRanksOfAnId = 128;
+  if ((ranks + id_count - 1) / id_count > kMostRanksOfAnId) RefuseCalls("so many ranks find each other by one id");
+  std::string job = ";";
+  for (int i = 0; i < id_count; ++i) {
+    if (job.find(";" + std::string(ids[i].internal) + ";") != std::string::npos)
+      RefuseCalls("two ids of a communicator are the same");
+    job += ids[i].internal + std::string(";");
+  }
   std::unique_lock<std::mutex> lock(NcclMutex());
-  std::shared_ptr<Clique>& clique = Jobs()[id.internal];
+  std::shared_ptr<Clique>& clique = Jobs()[job];
   if (clique == nullptr) clique = std::make_shared<Clique>(ranks);
   if (clique->ranks() != ranks) return ncclInvalidArgument;
   const Communicator made = NewCommunicator(CurrentDevice(), config);
@@ -454,6 +478,35 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   NcclChanged().notify_all();
   stand_in::WakeWaiting();
   return ncclSuccess;
+}
+
+ncclResult_t ncclMemAlloc(void** memory, size_t bytes) {
+  return cudaMalloc(memory, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+ncclResult_t ncclMemFree(void* memory) {
+  {
+    const std::lock_guard<std::mutex> lock(NcclMutex());
+    for (const auto& [handle, communicator] : Alive()) {
+      if (communicator->HasRegistered(memory)) RefuseCalls("memory is freed that is registered");
+    }
+  }
+  return cudaFree(memory) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+ncclResult_t ncclCommRegister(ncclComm_t communicator, void* memory, size_t bytes, void** handle) {
+  const std::lock_guard<std::mutex> lock(NcclMutex());
+  const Communicator found = Find(communicator);
+  if (!stand_in::IsOfDevice(memory, bytes)) return ncclInvalidArgument;
+  if (HasFault("register", found->device)) return ncclSystemError;
+  found->registered[static_cast<const char*>(memory)] = bytes;
+  *handle = memory;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommDeregister(ncclComm_t communicator, void* handle) {
+  const std::lock_guard<std::mutex> lock(NcclMutex());
+  return Find(communicator)->registered.erase(static_cast<const char*>(handle)) == 1 ? ncclSuccess : ncclInvalidUsage;
 }
 
 ncclResult_t ncclGroupStart() {

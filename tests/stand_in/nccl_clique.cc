@@ -131,6 +131,10 @@ void Run(const std::vector<std::shared_ptr<Posted>>& posted) {
         call.operation != first.operation || call.peer != first.peer) {
       RefuseCalls("the ranks of a communicator make different calls");
     }
+    if (call.sends_registered != first.sends_registered || (call.receive != nullptr && first.receive != nullptr &&
+                                                            call.receives_registered != first.receives_registered)) {
+      RefuseCalls("the memory of some ranks is registered, and that of others is not");
+    }
     sources.push_back(call.send);
   }
   const Call& at_root = posted[static_cast<size_t>(first.peer)]->call;

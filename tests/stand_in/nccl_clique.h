@@ -27,7 +27,8 @@ struct Call {
   size_t count = 0;
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t operation = ncclSum;
-  int peer = 0;  // The root, or the other rank of a message.
+  int peer = 0;                                                // The root, or the other rank of a message.
+  bool sends_registered = false, receives_registered = false;  // Memory that its rank has registered.
 };
 
 // A call that the others know of.

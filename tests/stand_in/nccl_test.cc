@@ -116,6 +116,24 @@ TEST_F(Nccl, MessagesHaveOneSize) {
       "another count or type than it is received with");
 }
 
+TEST_F(Nccl, MemoryIsRegisteredOnAllRanksOrOnNone) {
+  EXPECT_REFUSED(
+      {
+        void* handle = nullptr;
+        if (rank.number == 0) ncclCommRegister(rank.communicator, rank.values, 32, &handle);
+        rank.Reduce();
+        rank.Finish();
+      },
+      "the memory of some ranks is registered, and that of others is not");
+  EXPECT_REFUSED(
+      {
+        void* handle = nullptr;
+        ncclCommRegister(rank.communicator, rank.values, 32, &handle);
+        ncclMemFree(rank.values);
+      },
+      "memory is freed that is registered");
+}
+
 // Nobody receives the second message.
 TEST_F(Nccl, ASendWaitsForItsReceive) {
   EXPECT_EXIT(RunTwo([](const Rank& rank) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -24,10 +25,11 @@ std::string TextOf(ncclResult_t result, ncclComm_t communicator) {
 }  // namespace
 
 Communicator::Communicator(Communicator&& other) noexcept
-    : communicator_(std::exchange(other.communicator_, nullptr)) {}
+    : communicator_(std::exchange(other.communicator_, nullptr)), registered_(std::move(other.registered_)) {}
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
   std::swap(communicator_, other.communicator_);
+  std::swap(registered_, other.registered_);
   return *this;
 }
 
@@ -44,9 +46,14 @@ Problem Communicator::Await(ncclResult_t state, double seconds) const {
   return TextOf(state, communicator_);
 }
 
-Problem Communicator::Connect(int ranks, const ncclUniqueId& id, int rank, double seconds) {
+Problem Communicator::Connect(int ranks, std::vector<ncclUniqueId> ids, int rank, double seconds) {
   ncclConfig_t config = ThatDoesNotBlock();
-  const ncclResult_t result = ncclCommInitRankConfig(&communicator_, ranks, id, rank, &config);
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 23, 0)
+  const ncclResult_t result =
+      ncclCommInitRankScalable(&communicator_, ranks, rank, static_cast<int>(ids.size()), ids.data(), &config);
+#else
+  const ncclResult_t result = ncclCommInitRankConfig(&communicator_, ranks, ids.front(), rank, &config);
+#endif
   if (communicator_ == nullptr) return TextOf(result, nullptr);
   return Await(result, seconds);
 }
@@ -59,6 +66,27 @@ Problem Communicator::Split(int colour, int key, double seconds, Communicator& p
   if (colour == NCCL_SPLIT_NOCOLOR) return std::nullopt;
   if (part.communicator_ == nullptr) return "NCCL made no communicator";
   return part.Await(ncclInProgress, seconds);
+}
+
+Problem Communicator::Register(void* memory, int64_t bytes) {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+  void* known = nullptr;
+  const ncclResult_t result = ncclCommRegister(communicator_, memory, static_cast<size_t>(bytes), &known);
+  if (result != ncclSuccess) return TextOf(result, communicator_);
+  registered_[memory] = known;
+  return std::nullopt;
+#else
+  return "NCCL registers memory from version 2.19 on";
+#endif
+}
+
+void Communicator::Deregister(void* memory) {
+  const auto found = registered_.find(memory);
+  if (found == registered_.end()) return;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+  ncclCommDeregister(communicator_, found->second);
+#endif
+  registered_.erase(found);
 }
 
 Problem Communicator::Settle(ncclResult_t result) const {
@@ -85,6 +113,18 @@ void Communicator::Close(double seconds) {
   ncclCommDestroy(communicator_);
   communicator_ = nullptr;
 }
+
+int NumberOfIds(int ranks) {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 23, 0)
+  constexpr int kRanksOfAnId = 128;
+  return (ranks + kRanksOfAnId - 1) / kRanksOfAnId;
+#else
+  return 1;
+#endif
+}
+
+// The first ranks % ids of them have a rank more than the others.
+int MakerOfId(int i, int ids, int ranks) { return i * (ranks / ids) + std::min(i, ranks % ids); }
 
 std::string NcclVersionText(int version) {
   return Format("%d.%d.%d", version / 10000, version / 100 % 100, version % 100);

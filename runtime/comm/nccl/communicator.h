@@ -5,7 +5,9 @@
 
 #include <nccl.h>
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "runtime/comm/transport.h"
 
@@ -20,12 +22,19 @@ class Communicator {
   Communicator& operator=(Communicator&& other) noexcept;
   ~Communicator() { Abort(); }
 
-  // Connects `ranks` ranks, all of which call it, within so many seconds.
-  Problem Connect(int ranks, const ncclUniqueId& id, int rank, double seconds);
+  // Connects `ranks` ranks, all of which call it with the same ids, within so many seconds.
+  Problem Connect(int ranks, std::vector<ncclUniqueId> ids, int rank, double seconds);
 
   // Makes `part` the communicator of the ranks that give the same colour, ordered by `key`; of those that give
   // NCCL_SPLIT_NOCOLOR it stays empty. All ranks of this one call it.
   Problem Split(int colour, int key, double seconds, Communicator& part);
+
+  // From now on NCCL may read and write the memory of tensors in it itself, and let other GPUs do so, where it else
+  // copies to buffers of its own. All ranks of it register memory of theirs, or none does ("User Buffer Registration"
+  // in NCCL's documentation). Not a collective.
+  Problem Register(void* memory, int64_t bytes);
+  // No longer. Does nothing for what is not registered.
+  void Deregister(void* memory);
 
   // Waits until NCCL has accepted the call whose result is `result`. The work itself is done on the stream.
   Problem Settle(ncclResult_t result) const;
@@ -47,7 +56,15 @@ class Communicator {
   Problem Await(ncclResult_t state, double seconds) const;
 
   ncclComm_t communicator_ = nullptr;
+  std::map<void*, void*> registered_;  // By memory: what NCCL knows it as.
 };
+
+// How many ids `ranks` ranks find each other by. The rank that has made one is asked by all that belong to it, one
+// after another, so it is one for 128 ranks.
+int NumberOfIds(int ranks);
+
+// The first rank of those that belong to id `i` of `ids`, as NCCL divides them: it makes that id.
+int MakerOfId(int i, int ids, int ranks);
 
 // "2.28.9"
 std::string NcclVersionText(int version);

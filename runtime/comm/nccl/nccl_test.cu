@@ -11,6 +11,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/comm/run_ranks.h"
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/device.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/recorded.h"
 #include "runtime/device/workspace.h"
@@ -97,6 +98,43 @@ TEST_F(NcclDeathTest, ARankThatIsGoneInACollective) {
 TEST_F(NcclDeathTest, AFailureThatIsFoundWhileTheHostWaits) {
   EXPECT_EXIT(RunThree("broken:1", 3, AddUp), testing::ExitedWithCode(6),
               "^error: rank 1: [^\n]* failed: NCCL: unhandled system error\n$");
+}
+
+// Collectives in memory of the arena, which all ranks register; of a group that is made behind it, too.
+void AddUpInArena(Comm& comm, Watch&) {
+  const Arena arena(4096);
+  auto* const data = arena.At<float>(1024);
+  const std::vector<float> numbers = {1, 2, 3, 4};
+  CopyToDevice(numbers.data(), data, 16);
+  comm.AllReduce(data, 4, Reduction::kSum, comm.world());
+  const Group again = comm.CreateGroup({0}, {}, 1);
+  comm.AllReduce(data, 4, Reduction::kSum, again);
+  if (OnHost(data, 4)[3] != 36) std::abort();
+}
+
+TEST_F(NcclDeathTest, TensorsAreWhereNcclTakesThem) {
+  EXPECT_EXIT(RunThree("", 3, AddUpInArena), testing::ExitedWithCode(0), "^$");
+  // One rank cannot, so none does.
+  EXPECT_EXIT(RunThree("register:1", 3, AddUpInArena), testing::ExitedWithCode(0),
+              "^(warning: NCCL does not take tensors where they lie \\(rank 1: NCCL: unhandled system error\\), and "
+              "copies them to its own buffers\n)+$");
+}
+
+// One id is made for each 128 ranks at most.
+TEST_F(NcclDeathTest, ManyRanksFindEachOtherByManyIds) {
+  const auto run = [] {
+    const Mesh mesh = {{"m0", 130}};
+    setenv("CUDA_STAND_IN_DEVICES", "130", 1);
+    std::exit(RunRanks(mesh, [&] {
+      Watch watch("nccl.model");
+      const Result<std::unique_ptr<Comm>> comm = Comm::Start(mesh, watch);
+      if (!comm.ok()) return static_cast<int>(comm.error().code);
+      float* const data = Numbers();
+      comm.value()->AllReduce(data, 4, Reduction::kSum, comm.value()->world());
+      return OnHost(data, 4)[0] == 130 ? 0 : 1;
+    }));
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "^$");
 }
 
 // A communicator cannot be closed while there is a graph in which its work is recorded.

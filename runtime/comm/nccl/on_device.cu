@@ -1,4 +1,6 @@
 // Connecting the GPUs of a job by NCCL, once its ranks have met.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -66,10 +68,13 @@ std::optional<Error> CompareVersions(Comm::Impl& job) {
   return std::nullopt;
 }
 
-// The number by which the ranks find each other, made by rank 0.
-Result<ncclUniqueId> ShareUniqueId(Comm::Impl& job) {
+// The numbers by which the ranks find each other, each made by one of those that belong to it.
+Result<std::vector<ncclUniqueId>> ShareUniqueIds(Comm::Impl& job) {
+  const int ranks = job.groups[0].group.size;
+  const int count = NumberOfIds(ranks);
   Result<std::string> mine = std::string();
-  if (job.rank == 0) {
+  for (int i = 0; i < count; ++i) {
+    if (job.rank != MakerOfId(i, count, ranks)) continue;
     ncclUniqueId id;
     const ncclResult_t result = ncclGetUniqueId(&id);
     if (result == ncclSuccess) {
@@ -80,7 +85,18 @@ Result<ncclUniqueId> ShareUniqueId(Comm::Impl& job) {
   }
   const Result<std::vector<std::string>> texts = GatherResults(job, mine);
   if (!texts.ok()) return texts.error();
-  return UniqueIdOf(texts.value()[0]);
+  std::vector<ncclUniqueId> ids;
+  for (int i = 0; i < count; ++i) {
+    ids.push_back(UniqueIdOf(texts.value()[static_cast<size_t>(MakerOfId(i, count, ranks))]));
+  }
+  return ids;
+}
+
+// The names of the ranks' hosts, by rank.
+Result<std::vector<std::string>> HostsOfRanks(Comm::Impl& job) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return GatherResults(job, std::string(host));
 }
 
 }  // namespace
@@ -89,19 +105,22 @@ std::optional<Error> OnDevice(Comm::Impl& job) {
   if (std::optional<Error> error = OpenDevices(job, MayShareDevice())) return error;
   if (job.transport == nullptr || job.groups[0].group.size == 1) return std::nullopt;  // Nothing to connect.
   if (std::optional<Error> error = CompareVersions(job)) return error;
-  const Result<ncclUniqueId> id = ShareUniqueId(job);
-  if (!id.ok()) return id.error();
+  const Result<std::vector<std::string>> hosts = HostsOfRanks(job);
+  if (!hosts.ok()) return hosts.error();
+  const Result<std::vector<ncclUniqueId>> ids = ShareUniqueIds(job);
+  if (!ids.ok()) return ids.error();
   RegisterNoBuffersBetweenHosts(job);
   const int ranks = job.groups[0].group.size;
   const double seconds = ConnectSeconds();
   Communicator world;
   // Rank 0 gives up first, so that one rank reports what all of them see.
   const double limit = job.rank == 0 ? seconds : seconds * 1.1 + 1;
-  if (const Problem problem = world.Connect(ranks, id.value(), job.rank, limit)) {
+  if (const Problem problem = world.Connect(ranks, ids.value(), job.rank, limit)) {
     Die(ExitCode::kFailed,
         Format("rank %d: connecting the GPUs of %d ranks failed: %s", job.rank, ranks, problem->c_str()));
   }
-  job.transport = std::make_unique<NcclTransport>(std::move(job.transport), std::move(world), seconds, job);
+  job.transport =
+      std::make_unique<NcclTransport>(std::move(job.transport), std::move(world), hosts.value(), seconds, job);
   return std::nullopt;
 }
 

@@ -1,16 +1,20 @@
 #include <algorithm>
+#include <cinttypes>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "runtime/comm/nccl/extremes.h"
 #include "runtime/comm/nccl/transport.h"
 #include "runtime/comm/packing.h"
+#include "runtime/device/cuda/arena_memory.h"
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/cuda/waiting.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/recorded.h"
 #include "runtime/device/streams.h"
 #include "runtime/error/error.h"
+#include "runtime/error/warning.h"
 
 namespace cleave::runtime {
 namespace {
@@ -81,17 +85,20 @@ std::byte* At(void* memory, int64_t elements, ElementType type) {
 
 }  // namespace
 
-NcclTransport::NcclTransport(std::unique_ptr<Transport> control, Communicator world, double seconds, Comm::Impl& job)
-    : control_(std::move(control)), seconds_(seconds), job_(job), marks_(job.watch) {
+NcclTransport::NcclTransport(std::unique_ptr<Transport> control, Communicator world, std::vector<std::string> hosts,
+                             double seconds, Comm::Impl& job)
+    : control_(std::move(control)), hosts_(std::move(hosts)), seconds_(seconds), job_(job), marks_(job.watch) {
   communicators_.push_back(std::move(world));  // The group of all ranks is the first.
   members_.emplace_back(job.groups[0].group.size);
   std::iota(members_[0].begin(), members_[0].end(), 0);
   number_.AtLeast(sizeof(int32_t));
   WhileWaiting([this] { LookForFailures(); });
+  TakeArenasFrom({[this](int64_t bytes) { return TakeArena(bytes); }, [this](void* memory) { GiveArena(memory); }});
 }
 
 NcclTransport::~NcclTransport() {
   WhileWaiting(nullptr);
+  TakeArenasFrom({});
   for (const auto& [outbox, event] : taken_) cudaEventDestroy(event);
   if (exchanged_ != nullptr) cudaEventDestroy(exchanged_);
 }
@@ -102,7 +109,76 @@ Problem NcclTransport::CreateGroup(const Group& group, const std::vector<int>& m
   members_.resize(communicators_.size());
   members_[static_cast<size_t>(group.id)] = members;
   // The colour that all members of one group share: the rank of member 0.
-  return communicators_[0].Split(members[0], group.index, seconds_, communicators_.back());
+  if (Problem problem = communicators_[0].Split(members[0], group.index, seconds_, communicators_.back())) {
+    return problem;
+  }
+  if (has_arenas_) RegisterArenas({group.id}, std::nullopt);
+  return std::nullopt;
+}
+
+bool NcclTransport::IsOnOneHost(size_t group) const {
+  const std::vector<int>& members = members_[group];
+  return members.size() > 1 && std::all_of(members.begin(), members.end(), [&](int rank) {
+           return hosts_[static_cast<size_t>(rank)] == hosts_[static_cast<size_t>(members[0])];
+         });
+}
+
+bool NcclTransport::RegisterArenas(const std::vector<int>& groups, Problem problem) {
+  for (const int group : groups) {
+    if (!IsOnOneHost(static_cast<size_t>(group))) continue;
+    for (const auto& [memory, bytes] : arenas_) {
+      if (!problem) problem = communicators_[static_cast<size_t>(group)].Register(memory, bytes);
+    }
+  }
+  std::vector<std::string> problems;
+  if (const Problem gathered = GatherText(problem.value_or(""), problems, job_.groups[0].group)) {
+    Die(ExitCode::kFailed, Format("rank %d: %s", job_.rank, gathered->c_str()));
+  }
+  const auto found =
+      std::find_if(problems.begin(), problems.end(), [](const std::string& text) { return !text.empty(); });
+  if (found == problems.end()) return true;
+  for (const int group : groups) {
+    for (const auto& [memory, bytes] : arenas_) communicators_[static_cast<size_t>(group)].Deregister(memory);
+  }
+  Warn(Format("NCCL does not take tensors where they lie (rank %d: %s), and copies them to its own buffers",
+              static_cast<int>(found - problems.begin()), found->c_str()));
+  return false;
+}
+
+void* NcclTransport::TakeArena(int64_t bytes) {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+  const std::set<std::string> names(hosts_.begin(), hosts_.end());
+  if (names.size() == hosts_.size()) return nullptr;  // No two ranks share a host.
+  void* memory = nullptr;
+  Problem problem;
+  if (bytes > 0) {
+    const ncclResult_t result = ncclMemAlloc(&memory, static_cast<size_t>(bytes));
+    if (result != ncclSuccess) {
+      cudaGetLastError();
+      memory = nullptr;
+      problem = Format("ncclMemAlloc of %" PRId64 " bytes: %s", bytes, ncclGetErrorString(result));
+    }
+  }
+  if (memory != nullptr) arenas_[memory] = bytes;
+  std::vector<int> groups(communicators_.size());
+  std::iota(groups.begin(), groups.end(), 0);
+  if (RegisterArenas(groups, std::move(problem))) {
+    has_arenas_ = true;
+    return memory;
+  }
+  if (memory != nullptr) GiveArena(memory);
+  return nullptr;
+#else
+  return nullptr;
+#endif
+}
+
+void NcclTransport::GiveArena(void* memory) {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+  for (Communicator& communicator : communicators_) communicator.Deregister(memory);
+  arenas_.erase(memory);
+  ncclMemFree(memory);
+#endif
 }
 
 Problem NcclTransport::AllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) {

@@ -12,6 +12,12 @@
 //                                  for the messages before them, and messages for all work of kernels before them
 //   barrier                        an all-reduce of one number: it stands in the order of the GPU's work
 //
+// Memory of the arena is taken from NCCL and registered with the communicators whose ranks share a host: there it needs
+// no buffers between. All ranks register theirs or none does, because NCCL leaves open what happens otherwise. Not a
+// window ("symmetric memory"): tensors would have to begin at the same place of the arena on all ranks, which those
+// that are gathered or scattered in place do not. Not between hosts, where registered memory can hang in recorded work
+// (on_device.cu).
+//
 // Texts go by the transport that has joined the job. A call returns when NCCL has taken it; a failure found later ends
 // the program when the host next waits for the GPU.
 #ifndef CLEAVE_RUNTIME_COMM_NCCL_TRANSPORT_H_
@@ -34,8 +40,10 @@ namespace cleave::runtime {
 
 class NcclTransport : public Transport {
  public:
-  // `world` connects all ranks. `seconds`: the time within which a group must be connected.
-  NcclTransport(std::unique_ptr<Transport> control, Communicator world, double seconds, Comm::Impl& job);
+  // `world` connects all ranks; `hosts`: the names of theirs, by rank. `seconds`: the time within which a group must be
+  // connected.
+  NcclTransport(std::unique_ptr<Transport> control, Communicator world, std::vector<std::string> hosts, double seconds,
+                Comm::Impl& job);
   ~NcclTransport() override;
 
   Problem CreateGroup(const Group& group, const std::vector<int>& members) override;
@@ -100,12 +108,23 @@ class NcclTransport : public Transport {
   // Waits until NCCL has taken a call.
   Problem Taken(ncclResult_t result, const Group& group);
 
+  // Memory of the arena; null: NCCL does not take it as it is. Called by all ranks.
+  void* TakeArena(int64_t bytes);
+  void GiveArena(void* memory);
+  // Registers all arenas with these communicators, or with none of any rank's. Called by all ranks; `problem`: what
+  // this one has had. Returns whether it is done.
+  bool RegisterArenas(const std::vector<int>& groups, Problem problem);
+  bool IsOnOneHost(size_t group) const;
+
   // Ends the program when a collective has failed that the GPU may wait in.
   void LookForFailures();
 
   std::unique_ptr<Transport> control_;
   std::vector<Communicator> communicators_;  // By Group::id; that of a group of one rank is empty.
   std::vector<std::vector<int>> members_;    // By Group::id: ranks of the world.
+  const std::vector<std::string> hosts_;     // By rank.
+  std::map<void*, int64_t> arenas_;          // By memory that NCCL has given: its bytes.
+  bool has_arenas_ = false;                  // Of any rank.
   std::shared_ptr<const MessagePlan> plan_;
   size_t next_event_ = 0;
   // By event: what the watch knows it as, from when the phase was first called.

@@ -13,6 +13,7 @@
 //   gone:D       it is gone when it should take part in its first collective, which the others learn
 //   broken:D     after its first collective its communicator fails, not at the first look at its state but later
 //   late:D       it does not come to the second collective, and no error says so
+//   register:D   it registers no memory
 #ifndef NCCL_H_STAND_IN_
 #define NCCL_H_STAND_IN_
 
@@ -60,6 +61,9 @@ struct ncclConfig_t {
   { INT_MIN }
 #define NCCL_SPLIT_NOCOLOR -1
 
+#define NCCL_VERSION(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
+#define NCCL_VERSION_CODE NCCL_VERSION(2, 28, 9)
+
 ncclResult_t ncclGetVersion(int* version);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 const char* ncclGetErrorString(ncclResult_t result);
@@ -67,11 +71,21 @@ const char* ncclGetLastError(ncclComm_t communicator);
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config);
+// All ranks give the same ids. No more ranks belong to one than are quick to connect, which are 128 here.
+ncclResult_t ncclCommInitRankScalable(ncclComm_t* communicator, int ranks, int rank, int id_count, ncclUniqueId* ids,
+                                      ncclConfig_t* config);
 ncclResult_t ncclCommSplit(ncclComm_t communicator, int colour, int key, ncclComm_t* part, ncclConfig_t* config);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state);
 ncclResult_t ncclCommFinalize(ncclComm_t communicator);
 ncclResult_t ncclCommDestroy(ncclComm_t communicator);
 ncclResult_t ncclCommAbort(ncclComm_t communicator);
+
+// Memory of the device. It is registered when it is used on all ranks of a communicator or on none, and no longer when
+// it is freed.
+ncclResult_t ncclMemAlloc(void** memory, size_t bytes);
+ncclResult_t ncclMemFree(void* memory);
+ncclResult_t ncclCommRegister(ncclComm_t communicator, void* memory, size_t bytes, void** handle);
+ncclResult_t ncclCommDeregister(ncclComm_t communicator, void* handle);
 
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
