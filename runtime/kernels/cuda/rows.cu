@@ -150,9 +150,12 @@ class ColumnSums {
   Pack held_[kIsHeld ? Form::kHeld : 1];
 };
 
-// So many blocks of a processor that it has registers for; then all parts are worked on at once.
+// So many blocks of a processor that it has registers for; then all parts are worked on at once. Rows that are not held
+// and are read element by element need more registers, for places.
 template <typename Form>
-constexpr int kBlocksAtOnce = Form::kThreads == 256 ? 4 : 1;
+constexpr int kBlocksAtOnce = Form::kThreads != 256                  ? 1
+                              : Form::kPack == 1 && Form::kHeld == 0 ? 3
+                                                                     : 4;
 
 // With n = (x - mean) / deviation and g = dy * scale, (g - mean(g) - n mean(g n)) / deviation is the gradient by the
 // input; without mean(g) where the norm is not centered. It and `other`, unless that is null, are summed into dx and
