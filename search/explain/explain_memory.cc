@@ -14,6 +14,7 @@
 #include "search/explain/table.h"
 #include "search/knobs/memory/frontier.h"
 #include "search/knobs/memory/memory.h"
+#include "search/price/cost/communicators.h"
 
 namespace cleave::search {
 namespace {
@@ -98,6 +99,12 @@ std::string ExplainMemory(const Explained& explained) {
   const ir::Plan& plan = explained.plan;
   std::string text = absl::StrCat(explained.graph.model, " on ", Plural(plan.mesh.rank_count(), "rank"), " of ",
                                   plan.cluster, ": memory of a rank against the predicted time of a step\n\n");
+  if (const Bytes communicators = CommunicatorMemory(explained.cluster, explained.made.program);
+      communicators > Bytes(0)) {
+    absl::StrAppend(&text, "besides, communicators take ", FormatBytes(communicators), ": ",
+                    CommunicatorsOf(explained.made.program), " of ", FormatBytes(explained.cluster.communicator),
+                    "\n\n");
+  }
   if (explained.graph.is_manual()) {
     return absl::StrCat(text, "a manual model says itself what it keeps: ",
                         FormatBytes(explained.made.memory.use.prediction.peak), "\n");

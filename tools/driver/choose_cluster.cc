@@ -52,6 +52,7 @@ search::Cluster ForTarget(search::Cluster cluster, absl::string_view target, ir:
   if (target == "cuda" && precision != ir::Precision::kTf32) peak.tf32 = 0;
   const bool has_matrix_units = peak.tf32 > 0 || peak.bf16 > 0;
   if (target == "cpu" && peak.loops == 0 && !has_matrix_units) peak.loops = search::kLoopsOfProducts * peak.f32;
+  if (target == "cpu") cluster.communicator = Bytes(0);
   return cluster;
 }
 

@@ -27,7 +27,8 @@ std::optional<search::Cluster> ChooseCluster(const CompileOptions& options, cons
                                              const frontend::Module& module, Diagnostics& diagnostics);
 
 // `cluster` as programs for `target` use it: on GPUs the matrix units take f32 tensors only where the model lets them
-// round, and a CPU has a rate of loops, also where its cluster file says none.
+// round; a CPU has a rate of loops, also where its cluster file says none, and libraries of collectives that take no
+// memory of a GPU.
 search::Cluster ForTarget(search::Cluster cluster, absl::string_view target, ir::Precision precision);
 
 }  // namespace cleave::tools

@@ -71,6 +71,13 @@ TEST(ChooseClusterTest, MatrixUnitsOfGpusTakeF32OnlyWhereItMayBeRounded) {
   EXPECT_EQ(ForTarget(cluster, "cpu", ir::Precision::kF32), cluster);
 }
 
+TEST(ChooseClusterTest, CommunicatorsTakeMemoryOfGpusOnly) {
+  search::Cluster cluster = search::CpuCluster(8);
+  cluster.communicator = Bytes(1 << 20);
+  EXPECT_EQ(ForTarget(cluster, "cuda", ir::Precision::kF32).communicator, Bytes(1 << 20));
+  EXPECT_EQ(ForTarget(cluster, "cpu", ir::Precision::kF32).communicator, Bytes(0));
+}
+
 TEST(ChooseClusterTest, ACpuHasARateOfLoops) {
   search::Cluster cluster = search::CpuCluster(1);
   cluster.peak = {.f32 = 1e11};

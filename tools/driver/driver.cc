@@ -28,6 +28,7 @@
 #include "ir/sharding/strategy/strategy.h"
 #include "search/explain/explain.h"
 #include "search/explain/ledger.h"
+#include "search/price/cost/communicators.h"
 #include "tools/command_line/usage.h"
 #include "tools/contract/contract.h"
 #include "tools/driver/body_error.h"
@@ -57,15 +58,17 @@ std::string OutputFolder(const CompileOptions& options) {
 }
 
 std::string PlanText(const CompiledModel& compiled, const Report& report) {
-  return ir::PlanJson(compiled.model.training_graph, compiled.planned.plan, compiled.split.program,
-                      {.predicted_step = compiled.predicted.step,
-                       .predicted_compute = compiled.predicted.compute,
-                       .predicted_communication = compiled.predicted.communication,
-                       .sent_bytes_per_rank = compiled.predicted.sent_bytes_per_rank,
-                       .memory = compiled.split.memory.use.prediction,
-                       .kernels = search::KernelsOfPlan(ExplainedOf(compiled)),
-                       .warnings = &report.diagnostics,
-                       .sources = &report.sources});
+  return ir::PlanJson(
+      compiled.model.training_graph, compiled.planned.plan, compiled.split.program,
+      {.predicted_step = compiled.predicted.step,
+       .predicted_compute = compiled.predicted.compute,
+       .predicted_communication = compiled.predicted.communication,
+       .sent_bytes_per_rank = compiled.predicted.sent_bytes_per_rank,
+       .memory = compiled.split.memory.use.prediction,
+       .communicators = search::CommunicatorMemory(ExplainedOf(compiled).cluster, compiled.split.program),
+       .kernels = search::KernelsOfPlan(ExplainedOf(compiled)),
+       .warnings = &report.diagnostics,
+       .sources = &report.sources});
 }
 
 std::string PlannedGraphText(const ir::Distributed& distributed) {

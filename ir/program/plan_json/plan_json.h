@@ -28,6 +28,7 @@ struct PlanFacts {
   Seconds predicted_communication;
   double sent_bytes_per_rank = 0;
   MemoryPrediction memory;
+  Bytes communicators;                    // What libraries of collectives take of a device's memory besides.
   Json kernels = Json::array();           // What a step is made of (docs/formats/plan.md), as it is written.
   const Diagnostics* warnings = nullptr;  // Those of severity kWarning are listed; may be null.
   const SourceSet* sources = nullptr;     // Where the warnings' labels lie; may be null when there are none.

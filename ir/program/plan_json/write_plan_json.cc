@@ -173,6 +173,7 @@ Json PredictedJson(const PlanFacts& facts) {
   if (memory.cache > Bytes(0)) json["memory_per_rank"]["cache"] = memory.cache.value();
   if (memory.checkpoint > Bytes(0)) json["memory_per_rank"]["checkpoint"] = memory.checkpoint.value();
   if (memory.host > Bytes(0)) json["memory_per_rank"]["host"] = memory.host.value();
+  if (facts.communicators > Bytes(0)) json["memory_per_rank"]["communicators"] = facts.communicators.value();
   json["kernels"] = facts.kernels;
   return json;
 }

@@ -10,6 +10,7 @@
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/sharding/layout/layout.h"
+#include "search/price/cost/communicators.h"
 #include "search/price/cost/pipeline.h"
 #include "search/price/cost/predict.h"
 #include "search/price/cost/reductions.h"
@@ -144,8 +145,11 @@ std::optional<MemoryLimit> MemoryLimitOf(const ir::ParallelSettings& settings, c
     return MemoryLimit{.bytes = Bytes(settings.memory->value), .span = settings.memory->span, .source = "`memory`"};
   }
   if (cluster.memory_per_device == Bytes(0)) return std::nullopt;
-  return MemoryLimit{
-      .bytes = cluster.memory_per_device, .span = {}, .source = absl::StrCat("the memory of `", cluster.name, "`")};
+  const Bytes reserved = std::min(ReservedForCommunicators(cluster), cluster.memory_per_device);
+  return MemoryLimit{.bytes = cluster.memory_per_device - reserved,
+                     .span = {},
+                     .source = absl::StrCat("the memory of `", cluster.name, "`",
+                                            reserved > Bytes(0) ? " without that of communicators" : "")};
 }
 
 }  // namespace cleave::search

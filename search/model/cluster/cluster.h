@@ -108,6 +108,7 @@ struct Cluster {
   double input_bytes_per_second = 0;  // Rate of reading a device's samples; 0: they are read ahead.
   Seconds kernel_floor{0};            // The least time of one op.
   double host_bytes_per_second = 0;   // Between a device and its host's memory, in one direction; 0: not known.
+  Bytes communicator{0};              // What a communicator takes on each of its devices; 0: none, or not known.
   double overlap_slowdown = 1;        // How many times longer compute takes while communication goes on.
 
   int64_t devices() const;

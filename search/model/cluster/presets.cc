@@ -83,6 +83,20 @@ struct Gpu {
 // What NVIDIA's bandwidthTest and nvbandwidth reach with pinned memory over 16 lanes of PCIe 3, 4 and 5.
 constexpr double kPcie3 = 12 * kGiga, kPcie4 = 25 * kGiga, kPcie5 = 55 * kGiga;
 
+// A communicator of NCCL has channels, and each a buffer for every device from which it receives: the one before it in
+// a ring, and its parent and its child in a tree within a host (NCCL's issue 986: memory is linear in channels, and
+// beyond two hosts no longer grows). A buffer has room for the three protocols: NCCL_BUFFSIZE, by default 4 MiB, for
+// `Simple`, 512 KiB for `LL`, and 8 steps of 640 threads with 120 words of 8 bytes for `LL128` (src/include/device.h).
+// Channels that are connected only when an algorithm is first used are counted, those of the switch (NVLS) are not.
+Bytes CommunicatorOf(int64_t channels) {
+  constexpr int64_t kConnections = 3;
+  constexpr int64_t kSimple = int64_t{4} << 20, kLl = int64_t{512} << 10, kLl128 = int64_t{8} * 640 * 120 * 8;
+  return Bytes(channels * kConnections * (kSimple + kLl + kLl128));
+}
+
+// As NCCL's logs say for eight A100 behind a switch; those of other GPUs are assumed to be as many.
+constexpr int64_t kChannels = 24;
+
 // A host of eight. A kernel takes at least 7 us (vTrain), and compute takes 1.1 to 1.3 times as long while
 // communication goes on (Galvatron).
 Machines HostOf(const Gpu& gpu, std::vector<GroupRate> groups) {
@@ -94,6 +108,7 @@ Machines HostOf(const Gpu& gpu, std::vector<GroupRate> groups) {
                    .memory_bytes_per_second = gpu.memory_rate,
                    .kernel_floor = Seconds(7 * kMicro),
                    .host_bytes_per_second = gpu.host_rate,
+                   .communicator = CommunicatorOf(kChannels),
                    .overlap_slowdown = 1.2},
           .network = Network(gpu.card)};
 }

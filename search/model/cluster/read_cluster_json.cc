@@ -186,7 +186,7 @@ absl::Status ReadDevice(const Json& json, Cluster& cluster) {
   const std::string where = "device";
   CLEAVE_RETURN_IF_ERROR(CheckFields(json, where, {"peak", "memory_bandwidth"},
                                      {"memory", "caches", "input_bandwidth", "host_bandwidth", "matrix_efficiency",
-                                      "kernel_floor", "overlap_slowdown"}));
+                                      "kernel_floor", "communicator", "overlap_slowdown"}));
   CLEAVE_ASSIGN_OR_RETURN(cluster.peak, PeakOf(json.at("peak"), "device.peak"));
   CLEAVE_ASSIGN_OR_RETURN(cluster.memory_bytes_per_second, RateAt(json, "memory_bandwidth", where));
   if (json.contains("memory")) {
@@ -207,6 +207,9 @@ absl::Status ReadDevice(const Json& json, Cluster& cluster) {
   }
   CLEAVE_ASSIGN_OR_RETURN(const double floor, QuantityOr(json, "kernel_floor", where, QuantityKind::kSeconds, 0));
   cluster.kernel_floor = Seconds(floor);
+  if (json.contains("communicator")) {
+    CLEAVE_ASSIGN_OR_RETURN(cluster.communicator, BytesAt(json, "communicator", where));
+  }
   if (json.contains("overlap_slowdown")) {
     CLEAVE_ASSIGN_OR_RETURN(cluster.overlap_slowdown, NumberAt(json, "overlap_slowdown", where));
   }

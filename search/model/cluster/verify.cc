@@ -131,6 +131,7 @@ std::vector<std::string> VerifyCluster(const Cluster& cluster) {
   CheckEfficiency(cluster, findings);
   CheckMemory(cluster, findings);
   findings.NotNegative("the bandwidth to the host's memory", cluster.host_bytes_per_second);
+  findings.NotNegative("the memory of a communicator", static_cast<double>(cluster.communicator.value()));
   findings.NotNegative("the kernel floor", cluster.kernel_floor.value());
   if (!std::isfinite(cluster.overlap_slowdown) || cluster.overlap_slowdown < 1) {
     findings.Add("the slowdown by overlap", cluster.overlap_slowdown, "is less than 1");

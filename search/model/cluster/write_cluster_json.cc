@@ -53,6 +53,7 @@ Json DeviceJson(const Cluster& cluster) {
   if (cluster.peak.loops > 0) json["peak"]["loops"] = Peak(cluster.peak.loops);
   if (cluster.peak.fp8 > 0) json["peak"]["fp8"] = Peak(cluster.peak.fp8);
   if (cluster.memory_per_device > Bytes(0)) json["memory"] = Size(cluster.memory_per_device);
+  if (cluster.communicator > Bytes(0)) json["communicator"] = Size(cluster.communicator);
   for (const Cache& cache : cluster.caches) {
     json["caches"].push_back({{"bytes", Size(cache.bytes)}, {"bandwidth", Rate(cache.bytes_per_second)}});
   }

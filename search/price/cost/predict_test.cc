@@ -9,6 +9,7 @@
 #include "ir/transforms/distribute/distribute.h"
 #include "search/model/cluster/machines.h"
 #include "search/model/cluster/presets.h"
+#include "search/price/cost/communicators.h"
 #include "search/testing/models.h"
 
 namespace cleave::search {
@@ -43,6 +44,23 @@ TEST(PredictTest, CommunicationIsLatencyAndBytes) {
   ASSERT_GT(all_reduces, 0);
   const double latency = static_cast<double>(all_reduces) * 76e-6;
   EXPECT_NEAR(eight.communication.value(), latency + eight.sent_bytes_per_rank / 136e9, 1e-9);
+}
+
+// All ranks, and each other group of which the program has a collective.
+TEST(CommunicatorsTest, EachGroupOfRanksHasOne) {
+  const Cluster cluster = *ClusterOf(*FindPreset("h100x8"), 8);
+  const ir::Program program = DataParallel(testing::SeedNetwork(), cluster);
+  EXPECT_EQ(CommunicatorsOf(program), 1);
+  EXPECT_EQ(cluster.communicator, Bytes(24 * 3 * 9'633'792));
+  EXPECT_EQ(CommunicatorMemory(cluster, program), cluster.communicator);
+  ir::Program other = program;
+  for (ir::Step& step : other.steps) {
+    auto* const collective = std::get_if<ir::Collective>(&step.action);
+    if (collective != nullptr) collective->axes = {collective->axes.back(), collective->axes.front()};
+  }
+  EXPECT_EQ(CommunicatorsOf(other), 2);
+  EXPECT_EQ(CommunicatorsOf(DataParallel(testing::SeedNetwork(), CpuCluster(1))), 0);
+  EXPECT_EQ(CommunicatorMemory(CpuCluster(8), program), Bytes(0));
 }
 
 // What waits on the host costs nothing while it moves beside kernels, and all that it takes beyond them.
