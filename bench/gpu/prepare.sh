@@ -67,11 +67,11 @@ speed() {
 }
 
 # All programs and tests share one copy of the runtime. No program here reads the files of MNIST, which needs zlib,
-# images, which needs libjpeg and libpng, or a tokenizer.json, which needs PCRE2.
+# images, which needs libjpeg and libpng, or a tokenizer.json, which needs PCRE2 and without which there is no chat.
 cp -rL "$sources" "$folder"
 chmod -R u+w "$folder"
 rm -r "$folder"/runtime/{comm/host,device/cpu,einsum/cpu,kernels/cpu,math/onednn} "$folder"/runtime/data/{gzip,idx,image_file,image_folders,mnist}.cc
-rm "$folder"/runtime/image/{jpeg,png}/*.cc "$folder"/runtime/tokenizer/{bpe,pcre2}/*.cc
+rm "$folder"/runtime/image/{jpeg,png}/*.cc "$folder"/runtime/tokenizer/{bpe,pcre2}/*.cc "$folder"/runtime/chat/*.cc
 cp -rL "$stand_in" "$folder"
 
 for name in mnist_mlp mnist_cnn tiny_gpt; do
