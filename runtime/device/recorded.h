@@ -18,10 +18,27 @@
 #ifndef CLEAVE_RUNTIME_DEVICE_RECORDED_H_
 #define CLEAVE_RUNTIME_DEVICE_RECORDED_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
 namespace cleave::runtime {
+
+// The nodes of graphs, by kind.
+struct GraphNodes {
+  int64_t kernels = 0;  // Of libraries, too.
+  int64_t copies = 0;
+  int64_t fills = 0;   // Of memory, with one value.
+  int64_t others = 0;  // What streams write themselves, and what the host does.
+
+  int64_t All() const { return kernels + copies + fills + others; }
+  void Add(const GraphNodes& more) {
+    kernels += more.kernels;
+    copies += more.copies;
+    fills += more.fills;
+    others += more.others;
+  }
+};
 
 // What became of the function that was given to Run.
 enum class Ran {
@@ -38,6 +55,9 @@ class Recorded {
   Recorded& operator=(const Recorded&) = delete;
 
   Ran Run(const std::function<void()>& work);
+
+  // Of the graphs that a replay launches; none before the function was recorded.
+  GraphNodes nodes() const;
 
   // Called by a function that is given to Run, for the calling thread's rank; elsewhere there is nothing to divide.
   // What is asked for from here on is in another graph, and waits for communication that has been begun.

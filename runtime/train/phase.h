@@ -25,6 +25,9 @@ class Phase {
   // The same, and never replayed.
   void Call(const std::function<void()>& work);
 
+  // What a replay launches; none where nothing was recorded.
+  GraphNodes nodes() const { return recorded_.nodes(); }
+
  private:
   const char* const name_;
   const bool recordable_;

@@ -356,6 +356,14 @@ std::string RunJson(const RunRecord& run) {
   all.Add("data_bytes", PerRank(run.data_bytes));
   all.Add("sent_bytes", sent_bytes);
   all.Add("collectives", collectives);
+  if (const GraphNodes& nodes = run.graph_nodes; nodes.All() > 0) {
+    JsonObject kinds;
+    kinds.AddInteger("kernels", nodes.kernels);
+    kinds.AddInteger("copies", nodes.copies);
+    kinds.AddInteger("fills", nodes.fills);
+    kinds.AddInteger("others", nodes.others);
+    all.Add("graph_nodes", kinds);
+  }
   if (!run.fallbacks.empty()) {
     JsonObject fallbacks;
     for (const auto& [kind, calls] : run.fallbacks) fallbacks.AddInteger(kind, calls);

@@ -14,6 +14,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
+#include "runtime/device/recorded.h"
 #include "runtime/error/error.h"
 #include "runtime/event_file/event_file.h"
 #include "runtime/json/json_writer.h"
@@ -68,6 +69,7 @@ struct RunRecord {
   std::vector<double> sent_bytes;          // Per rank.
   std::array<Traffic, kCollectiveKinds> traffic;
   std::map<std::string, int64_t> fallbacks;  // Of rank 0 (runtime/error/warning.h).
+  GraphNodes graph_nodes;                    // Of rank 0: of a step that is replayed.
   NamedValues numbers;                       // That flags can change, as they were.
   NamedValues validation;                    // Of the last evaluation of these samples.
   NamedValues test;

@@ -178,12 +178,14 @@ TEST(Report, RunJson) {
   run.sent_bytes = {7, 8};
   run.traffic[0] = {3, 300, 600, 0.3};
   run.fallbacks = {{"products", 2}};
+  run.graph_nodes = {.kernels = 5, .copies = 2, .fills = 1, .others = 4};
   run.test = {{"accuracy", 0.97}};
   EXPECT_EQ(RunJson(run),
             "{\"exit\":0,\"steps\":3,\"seconds\":1.5,\"median_step_seconds\":0.5,\"compute_seconds\":0.4,"
             "\"communication_seconds\":0.1,\"peak_memory_bytes\":{\"0\":100,\"1\":200},"
             "\"data_bytes\":{\"0\":10,\"1\":20},\"sent_bytes\":{\"0\":7,\"1\":8},"
             "\"collectives\":{\"all_reduce\":{\"count\":3,\"bytes\":300,\"sent_bytes\":600,\"seconds\":0.3}},"
+            "\"graph_nodes\":{\"kernels\":5,\"copies\":2,\"fills\":1,\"others\":4},"
             "\"fallbacks\":{\"products\":2},\"test\":{\"accuracy\":0.97}}\n");
 }
 

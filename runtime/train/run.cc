@@ -200,6 +200,8 @@ RunRecord Run::Finish(ExitCode code) {
   record_.resumed_after = done_;
   record_.best = best_.so_far();
   record_.profile = profile_.Take();
+  record_.graph_nodes = gradients_.nodes().All() > 0 ? gradients_.nodes() : with_metrics_.nodes();
+  record_.graph_nodes.Add(update_.nodes());
   for (const NamedNumber& number : settings_.numbers) record_.numbers.emplace_back(number.name, *number.place);
   MeasureRun(comm_, program_, code, saving_.bytes(), batches_.bytes(), record_);
   return record_;

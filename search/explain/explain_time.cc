@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/json/json.h"
 #include "base/layer_names/layer_names.h"
 #include "base/text/text.h"
@@ -166,6 +167,16 @@ std::string PeakText(const Ledger& ledger) {
                       Share(at_peak.value(), step), " of this rank's");
 }
 
+// "261 of CUDA graphs: 259 kernels, 2 fills of memory"
+std::string NodesText(const Ledger& ledger) {
+  const NodeCounts nodes = NodesOf(ledger);
+  std::vector<std::string> kinds = {Plural(nodes.kernels, "kernel")};
+  if (nodes.copies > 0) kinds.push_back(absl::StrCat(nodes.copies, " copies"));
+  if (nodes.fills > 0) kinds.push_back(Plural(nodes.fills, "fill"));
+  if (nodes.others > 0) kinds.push_back(absl::StrCat(nodes.others, " marks of collectives"));
+  return absl::StrCat(nodes.All(), " of CUDA graphs: ", absl::StrJoin(kinds, ", "));
+}
+
 Json KernelJson(const LedgerRow& row, const std::vector<std::string>& ops) {
   return JsonObject({{"phase", std::string(ir::PhaseName(row.phase))},
                      {"kind", std::string(WorkKindName(row.kind))},
@@ -199,6 +210,7 @@ std::string ExplainTime(const Explained& explained, int rank) {
   if (ledger.idle > least) {
     absl::StrAppend(&text, "idle      ", FormatSeconds(ledger.idle), " more, in which other stages are awaited\n");
   }
+  if (explained.execution.overlaps) absl::StrAppend(&text, Wrapped("nodes     ", NodesText(ledger), 10));
   absl::StrAppend(&text, "step      ", FormatSeconds(ledger.step), "\n", Wrapped("products  ", PeakText(ledger), 10));
   return text;
 }

@@ -47,6 +47,34 @@ WorkKind KindOf(const ir::Step& step) {
   CLEAVE_UNREACHABLE();
 }
 
+// What the runtime launches for an op beside one kernel: what adds up the parts of sums; the mean of a loss, in two;
+// and the order of rows that are added by their numbers, in four, behind a fill.
+NodeCounts MoreNodesOf(ir::OpKind kind) {
+  switch (kind) {
+    case ir::OpKind::kLayerNormGradientScale:
+      return {.kernels = 1};
+    case ir::OpKind::kCrossEntropy:
+      return {.kernels = 2};
+    case ir::OpKind::kMse:
+    case ir::OpKind::kMae:
+    case ir::OpKind::kHuber:
+    case ir::OpKind::kBceWithLogits:
+      return {.kernels = 1};
+    case ir::OpKind::kScatterAdd:
+    case ir::OpKind::kEmbeddingGradient:
+      return {.kernels = 4, .fills = 1};
+    default:
+      return {};
+  }
+}
+
+void Add(NodeCounts& counts, const NodeCounts& more, int64_t times = 1) {
+  counts.kernels += more.kernels * times;
+  counts.copies += more.copies * times;
+  counts.fills += more.fills * times;
+  counts.others += more.others * times;
+}
+
 // A chip on which every product runs at the peak.
 Cluster AtPeak(Cluster cluster) {
   cluster.matrix_efficiency.clear();
@@ -144,6 +172,7 @@ class Rows {
     if (const ir::Collective* collective = ir::CommunicationOf(program_, first); collective != nullptr) {
       row.kind = WorkKind::kCollective;
       row.what = std::string(ir::CollectiveKindName(collective->kind));
+      row.nodes = {.kernels = 1, .others = 2};
       row.links = LinksOf(collective->axes);
     } else if (std::holds_alternative<ir::Send>(first.action)) {
       row.kind = WorkKind::kCollective;
@@ -151,8 +180,10 @@ class Rows {
       row.links = LinksOf({program_.pipeline->axis});
     } else if (std::holds_alternative<ir::HostCopy>(first.action)) {
       row.kind = WorkKind::kCopy;
+      row.nodes = {.copies = 1};
     } else if (std::holds_alternative<ir::Slice>(first.action) && !fusion_.DoesNothing(first)) {
       row.kind = WorkKind::kSlice;
+      row.nodes = {.copies = 1};
     } else if (cost.limit == Limit::kNone) {
       return;
     } else {
@@ -168,6 +199,12 @@ class Rows {
 
   // By its steps; of loops that run as one kernel, by those of the first.
   void DescribeKernel(absl::Span<const int> steps, LedgerRow& row) const {
+    row.nodes = {.kernels = 1};
+    for (const int step : steps) {
+      const ir::Compute* const compute = ir::ComputeOf(StepAt(step));
+      if (compute != nullptr) search::Add(row.nodes, MoreNodesOf(compute->kind));
+      if (compute != nullptr && IsAttentionOfOurs(*compute)) row.nodes.kernels = 3;
+    }
     // Of several of one kind the last one, whose value is that of the kernel.
     row.step = *std::min_element(steps.rbegin(), steps.rend(),
                                  [&](int a, int b) { return KindOf(StepAt(a)) < KindOf(StepAt(b)); });
@@ -187,6 +224,15 @@ class Rows {
     } else if (row.phase == ir::Phase::kUpdate) {
       row.kind = WorkKind::kUpdate;
     }
+  }
+
+  // Whether cuDNN leaves the gradients of attention to the runtime, which computes what rows share, those of queries,
+  // and those of keys and values.
+  bool IsAttentionOfOurs(const ir::Compute& compute) const {
+    const bool is_gradient = compute.kind == ir::OpKind::kAttentionGradientQuery ||
+                             compute.kind == ir::OpKind::kAttentionGradientKey ||
+                             compute.kind == ir::OpKind::kAttentionGradientValue;
+    return is_gradient && LocalType(compute.inputs[0]).dtype == ir::DType::kF32;
   }
 
   ir::TensorType LocalType(ir::ValueId value) const {
@@ -345,6 +391,12 @@ ir::StageSteps ShownSteps(const ir::Program& program, const ir::Fusion& fusion, 
         if (stage.phase == ir::Phase::kUpdate || ir::LoopsOf(stage).size() > 1) written.resize(1);
         return written;
       });
+}
+
+NodeCounts NodesOf(const Ledger& ledger) {
+  NodeCounts counts;
+  for (const LedgerRow& row : ledger.rows) Add(counts, row.nodes, row.Runs());
+  return counts;
 }
 
 Seconds Ledger::BeginOf(size_t stage) const {

@@ -39,6 +39,16 @@ enum class WorkKind {
 
 absl::string_view WorkKindName(WorkKind kind);  // "products"
 
+// Nodes of CUDA graphs, as run.json counts those of a run (runtime/device/recorded.h).
+struct NodeCounts {
+  int64_t kernels = 0;
+  int64_t copies = 0;
+  int64_t fills = 0;
+  int64_t others = 0;  // Two marks of the watchdog for each collective.
+
+  int64_t All() const { return kernels + copies + fills + others; }
+};
+
 // The same kernel, collective or copy of all equal layers.
 struct LedgerRow {
   WorkKind kind = WorkKind::kLoop;
@@ -54,6 +64,7 @@ struct LedgerRow {
   std::string read_by;             // Of what another rank sends: the place of ShownSteps of its first reader, or empty.
   Seconds at_peak{0};              // Time of a kernel's products at the peak of the chip.
   StageCost each;
+  NodeCounts nodes;  // Of one run, on a GPU.
 
   int64_t Runs() const { return each.runs * static_cast<int64_t>(names.size()); }
   Seconds AllSeconds() const { return each.seconds * static_cast<double>(Runs()); }
@@ -85,6 +96,11 @@ struct Ledger {
   // When the program comes to a stage of its fusion, or after its last one to the end; without a timeline 0.
   Seconds BeginOf(size_t stage) const;
 };
+
+// Of a step of the rank, on a GPU that replays it: of kernels, those that the runtime launches for them
+// (runtime/kernels/cuda); of libraries, one for each call. What long lists of updates take beside their first kernel,
+// and what packs messages, is not counted.
+NodeCounts NodesOf(const Ledger& ledger);
 
 // The steps by whose names a program says what it computes, and a profile of it what that takes (runtime/trace), in
 // order; the first one is that of the call. One for most stages. What does nothing has none.

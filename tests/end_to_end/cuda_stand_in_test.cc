@@ -97,6 +97,26 @@ Memory MemoryOf(const std::string& target) {
   return memory;
 }
 
+// Of a step that is replayed, by the nodes of its graphs: what the compiler says of the program that ran last, and what
+// rank 0 has launched. The compiler leaves out what packs messages.
+void ExpectNodesAsPredicted(const Example& example, int devices) {
+  std::vector<std::string> arguments = {DataPath(example.model), "--target",  "cuda", "--devices",
+                                        std::to_string(devices), "--explain", "time", "--quiet"};
+  for (const std::string& setting : example.smaller) arguments.insert(arguments.end(), {"--set", setting});
+  arguments.insert(arguments.end(), {"--set", "leave_idle=false"});
+  const CommandResult explained = Compile(arguments, "");
+  ASSERT_EQ(explained.exit_code, 0) << explained.err;
+  const size_t line = explained.out.find("nodes     ");
+  ASSERT_NE(line, std::string::npos) << explained.out;
+  const size_t kernels = explained.out.find("graphs: ", line);
+  const size_t marks = explained.out.find("kernels, ", kernels);
+  const Json run = *ParseStrictJson(ReadText(FolderOf("cuda") + "/run.json"));
+  const Json& nodes = run["graph_nodes"];
+  const double launched = nodes["kernels"].get<double>();
+  EXPECT_NEAR(std::stod(explained.out.substr(kernels + 8)), launched, 0.05 * launched) << nodes;
+  EXPECT_NE(explained.out.find(nodes["others"].dump() + " marks", marks), std::string::npos) << nodes << explained.out;
+}
+
 class CudaStandIn : public testing::TestWithParam<Example> {};
 
 TEST_P(CudaStandIn, TrainsAsTheCpuDoes) {
@@ -114,6 +134,7 @@ TEST(CudaStandInMemory, TrainsWithinALimitWithTheSameNumbers) {
   const Example example = {"examples/tiny_gpt/tiny_gpt.model", {"batch=8", "seq=16", "width=32"}};
   const std::vector<double> kept = LossesOf(example, "cuda", 2);
   const Memory whole = MemoryOf("cuda");
+  ExpectNodesAsPredicted(example, 2);
   Example thrifty = example;
   thrifty.smaller.push_back("recompute=full");
   const std::vector<double> again = LossesOf(thrifty, "cuda", 2);

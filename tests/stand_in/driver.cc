@@ -13,7 +13,8 @@ CUresult WriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, un
       !stand_in::IsOfDevice(place, sizeof value)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const cudaError_t error = StandInEnqueue(stream, [place, value] { std::memcpy(place, &value, sizeof value); });
+  const auto write = [place, value] { std::memcpy(place, &value, sizeof value); };
+  const cudaError_t error = StandInEnqueue(stream, write, kStandInBatchMemOp);
   return error == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
 

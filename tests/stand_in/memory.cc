@@ -174,12 +174,14 @@ cudaError_t Enqueue(const Copy& copy, cudaStream_t stream) {
   if (status != cudaStreamCaptureStatusNone && !pinned) return Failed(cudaErrorStreamCaptureUnsupported);
   if (source == cudaMemoryTypeUnregistered) {
     const Copy staged = Staged(copy);
-    return StandInEnqueue(stream, [staged, target] {
+    const auto copy_staged = [staged, target] {
       DoLate(staged, cudaMemoryTypeUnregistered, target);
       std::free(const_cast<void*>(staged.source));
-    });
+    };
+    return StandInEnqueue(stream, copy_staged, cudaGraphNodeTypeMemcpy);
   }
-  const cudaError_t error = StandInEnqueue(stream, [=] { DoLate(copy, source, target); });
+  const cudaError_t error = StandInEnqueue(
+      stream, [=] { DoLate(copy, source, target); }, cudaGraphNodeTypeMemcpy);
   // The host waits for what is copied to memory that is not pinned.
   return error == cudaSuccess && target == cudaMemoryTypeUnregistered ? cudaStreamSynchronize(stream) : error;
 }
@@ -269,10 +271,11 @@ cudaError_t cudaMemcpy(void* target, const void* source, size_t bytes, cudaMemcp
 cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
   if (bytes == 0) return cudaSuccess;
   if (!stand_in::IsAsSaid(target, bytes, true)) return Failed(cudaErrorInvalidValue);
-  return StandInEnqueue(stream, [=] {
+  const auto set = [=] {
     if (!stand_in::IsAsSaid(target, bytes, true)) stand_in::Refuse("memory was freed before it was set");
     std::memset(target, value, bytes);
-  });
+  };
+  return StandInEnqueue(stream, set, cudaGraphNodeTypeMemset);
 }
 
 cudaError_t cudaMemset(void* target, int value, size_t bytes) {

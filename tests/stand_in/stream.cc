@@ -25,12 +25,18 @@ using TaskRun = std::function<HasEnded()>;
 // Numbers of nodes.
 using Frontier = std::set<size_t>;
 
-struct Node {
-  TaskRun run;
-  bool is_kernel = false;
+}  // namespace stand_in
+
+struct StandInNode {
+  stand_in::TaskRun run;
+  cudaGraphNodeType type = cudaGraphNodeTypeKernel;
   int64_t lane = 0;
-  Frontier after;
+  stand_in::Frontier after;
 };
+
+namespace stand_in {
+
+using Node = StandInNode;
 
 struct Capture {
   cudaStream_t origin = nullptr;
@@ -127,11 +133,11 @@ Task LastOf(cudaStream_t stream) {
 
 bool IsCaptured(cudaStream_t stream) { return stream != nullptr && stream->capture != nullptr; }
 
-size_t AddNode(cudaStream_t stream, TaskRun run, bool is_kernel) {
+size_t AddNode(cudaStream_t stream, TaskRun run, cudaGraphNodeType type) {
   Capture& capture = *stream->capture;
   Frontier& frontier = capture.streams[stream];
   const size_t number = capture.nodes.size();
-  capture.nodes.push_back({std::move(run), is_kernel, stream->number, std::move(frontier)});
+  capture.nodes.push_back({std::move(run), type, stream->number, std::move(frontier)});
   frontier = {number};
   return number;
 }
@@ -153,7 +159,7 @@ cudaError_t Spoil(const std::shared_ptr<Capture>& capture) {
   return Failed(cudaErrorStreamCaptureUnsupported);
 }
 
-cudaError_t Enqueue(cudaStream_t stream, TaskRun run, bool is_kernel = false) {
+cudaError_t Enqueue(cudaStream_t stream, TaskRun run, cudaGraphNodeType type = cudaGraphNodeTypeKernel) {
   if (InKernel()) Refuse("a kernel asks for work of a stream");
   if (const cudaError_t error = FindDevice(); error != cudaSuccess) return Failed(error);
   // The default stream waits for all others.
@@ -163,7 +169,7 @@ cudaError_t Enqueue(cudaStream_t stream, TaskRun run, bool is_kernel = false) {
     return cudaSuccess;
   }
   if (!stream->capture->valid) return Failed(cudaErrorStreamCaptureInvalidated);
-  AddNode(stream, std::move(run), is_kernel);
+  AddNode(stream, std::move(run), type);
   return cudaSuccess;
 }
 
@@ -191,11 +197,12 @@ bool ThreadCaptures() { return captures > 0; }
 using stand_in::Failed;
 using stand_in::IsCaptured;
 
-cudaError_t StandInEnqueue(cudaStream_t stream, std::function<void()> work) {
-  return stand_in::Enqueue(stream, [work = std::move(work)] {
+cudaError_t StandInEnqueue(cudaStream_t stream, std::function<void()> work, cudaGraphNodeType type) {
+  const auto run = [work = std::move(work)] {
     work();
     return stand_in::HasEnded();
-  });
+  };
+  return stand_in::Enqueue(stream, run, type);
 }
 
 cudaError_t StandInBegin(cudaStream_t stream, std::function<std::function<bool()>()> begin) {
@@ -225,7 +232,7 @@ void StandInLaunchThreads(const void* kernel, dim3 grid, dim3 block, size_t shar
     stand_in::RunGrid(grid, block, shared_bytes, thread);
     return stand_in::HasEnded();
   };
-  stand_in::Enqueue(stream, run, /*is_kernel=*/true);
+  stand_in::Enqueue(stream, run);
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
@@ -408,19 +415,24 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, void* nodes, size_t* count) {
-  if (graph == nullptr || nodes != nullptr) return Failed(cudaErrorInvalidValue);
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
+  if (graph == nullptr || (nodes != nullptr && *count < graph->nodes.size())) return Failed(cudaErrorInvalidValue);
   *count = graph->nodes.size();
+  for (size_t i = 0; nodes != nullptr && i < graph->nodes.size(); ++i) nodes[i] = &graph->nodes[i];
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
+  *type = node->type;
   return cudaSuccess;
 }
 
 // Nodes stay what they are and keep their order; what a kernel, a copy or a collective has as arguments may change.
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo*) {
   if (exec == nullptr || graph == nullptr) return Failed(cudaErrorInvalidValue);
-  const bool is_alike = std::equal(exec->nodes.begin(), exec->nodes.end(), graph->nodes.begin(), graph->nodes.end(),
-                                   [](const stand_in::Node& a, const stand_in::Node& b) {
-                                     return a.is_kernel == b.is_kernel && a.after == b.after;
-                                   });
+  const bool is_alike = std::equal(
+      exec->nodes.begin(), exec->nodes.end(), graph->nodes.begin(), graph->nodes.end(),
+      [](const stand_in::Node& a, const stand_in::Node& b) { return a.type == b.type && a.after == b.after; });
   exec->is_spoiled = !is_alike;
   if (!is_alike) return Failed(cudaErrorGraphExecUpdateFailure);
   exec->nodes = graph->nodes;

@@ -12,6 +12,8 @@ Ran Recorded::Run(const std::function<void()>& work) {
   return Ran::kCalled;
 }
 
+GraphNodes Recorded::nodes() const { return {}; }
+
 void Recorded::NextGraph() {}
 void Recorded::Between(std::function<void()> work) { work(); }
 void Recorded::BeforeGraph(std::function<void()>) {}

@@ -24,6 +24,7 @@ struct Recorded::Recording {
   };
 
   bool called = false;
+  GraphNodes all_nodes;
   std::vector<Piece> pieces;
   std::vector<Executable> executables;
   std::function<void()> before;  // The graph that is being recorded.
@@ -54,8 +55,26 @@ struct Recorded::Recording {
       CheckCuda(cudaGraphDestroy(piece.graph), "cudaGraphDestroy");
       return;
     }
+    all_nodes.Add(NodesOf(piece.graph, nodes));
     piece.executable = ExecutableFor(piece.graph, nodes);
     Do(pieces.emplace_back(std::move(piece)));
+  }
+
+  static GraphNodes NodesOf(cudaGraph_t graph, size_t count) {
+    std::vector<cudaGraphNode_t> nodes(count);
+    CheckCuda(cudaGraphGetNodes(graph, nodes.data(), &count), "cudaGraphGetNodes");
+    GraphNodes found;
+    for (const cudaGraphNode_t node : nodes) {
+      cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+      // The runtime has no name for nodes that a stream writes by; where it does not tell the type, it is such a one.
+      if (cudaGraphNodeGetType(node, &type) != cudaSuccess) cudaGetLastError();
+      int64_t& of_kind = type == cudaGraphNodeTypeKernel   ? found.kernels
+                         : type == cudaGraphNodeTypeMemcpy ? found.copies
+                         : type == cudaGraphNodeTypeMemset ? found.fills
+                                                           : found.others;
+      ++of_kind;
+    }
+    return found;
   }
 
   // The number of one that can do what the graph says.
@@ -117,6 +136,8 @@ Ran Recorded::Run(const std::function<void()>& work) {
   Recording::current = nullptr;
   return Ran::kRecorded;
 }
+
+GraphNodes Recorded::nodes() const { return recording_->all_nodes; }
 
 void Recorded::NextGraph() {
   if (Recording::current == nullptr) return;

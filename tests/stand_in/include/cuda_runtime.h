@@ -152,8 +152,18 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
 constexpr unsigned long long cudaGraphInstantiateFlagUseNodePriority = 8;
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags = 0);
-// Nodes can only be counted.
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, void* nodes, size_t* count);
+// The numbers are those of CUDA. That of nodes by which a stream writes has no name in its runtime.
+enum cudaGraphNodeType {
+  cudaGraphNodeTypeKernel = 0,
+  cudaGraphNodeTypeMemcpy = 1,
+  cudaGraphNodeTypeMemset = 2,
+  cudaGraphNodeTypeEmpty = 5,
+  kStandInBatchMemOp = 12
+};
+using cudaGraphNode_t = const struct StandInNode*;
+// With `nodes` null they are only counted.
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count);
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type);
 struct cudaGraphExecUpdateResultInfo {};
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
@@ -176,8 +186,9 @@ void StandInLaunch(const void* kernel, dim3 grid, dim3 block, size_t shared_byte
   });
 }
 
-// Work of a library on the stream, in the place of a kernel. For stand-ins of other libraries.
-cudaError_t StandInEnqueue(cudaStream_t stream, std::function<void()> work);
+// Work of a library on the stream, in the place of a kernel or of what `type` says. For stand-ins of other libraries.
+cudaError_t StandInEnqueue(cudaStream_t stream, std::function<void()> work,
+                           cudaGraphNodeType type = cudaGraphNodeTypeKernel);
 
 // Work of a library that others must help to end: `begin` is called when the stream comes to it, and returns what says
 // whether it has ended. Neither may wait.
