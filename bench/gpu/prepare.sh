@@ -70,7 +70,8 @@ speed() {
 # images, which needs libjpeg and libpng, or a tokenizer.json, which needs PCRE2 and without which there is no chat.
 cp -rL "$sources" "$folder"
 chmod -R u+w "$folder"
-rm -r "$folder"/runtime/{comm/host,device/cpu,einsum/cpu,kernels/cpu,math/onednn} "$folder"/runtime/data/{gzip,idx,image_file,image_folders,mnist}.cc
+rm -r "$folder"/runtime/{comm/gloo,comm/host,device/cpu,einsum/cpu,kernels/cpu,math/onednn,measure}
+rm "$folder"/runtime/data/{gzip,idx,image_file,image_folders,mnist}.cc
 rm "$folder"/runtime/image/{jpeg,png}/*.cc "$folder"/runtime/tokenizer/{bpe,pcre2}/*.cc "$folder"/runtime/chat/*.cc
 cp -rL "$stand_in" "$folder"
 

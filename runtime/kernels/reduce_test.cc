@@ -1,8 +1,11 @@
 #include "runtime/kernels/reduce.h"
 
+#include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "runtime/kernels/testing.h"
 #include "runtime/mesh/mesh.h"
