@@ -294,7 +294,7 @@ __device__ void ForEachOfRow(Function f) {
 }
 
 template <typename T, int kHead>
-__global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, float* logsumexp) {
+__global__ void __launch_bounds__(kThreads, 1) Forward(Operands<T> all, T* out, float* logsumexp) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
   TileMemory<T, kHead> tiles;
@@ -399,7 +399,7 @@ struct Weight {
 };
 
 template <typename T, int kHead>
-__global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq) {
+__global__ void __launch_bounds__(kThreads, 1) GradientQuery(Operands<T> all, T* dq) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
   TileMemory<T, kHead> tiles;
