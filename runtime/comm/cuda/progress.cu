@@ -5,51 +5,21 @@
 namespace cleave::runtime {
 namespace {
 
-// Called by one thread of the block.
-__global__ void WriteWord(uint64_t word, volatile uint64_t* place) {
-  if (threadIdx.x == 0) *place = word;
-}
-
-constexpr LaunchShape kOneThread = {1, 32};
-
-CUresult WriteValue(PFN_cuStreamWriteValue64_v11070 write, cudaStream_t stream, uint64_t* place, uint64_t value) {
-  return write(stream, reinterpret_cast<CUdeviceptr>(place), value, CU_STREAM_WRITE_VALUE_DEFAULT);
-}
-
-// The driver's function, if the stream can write there both at once and in recorded work, which is tried; else null.
-PFN_cuStreamWriteValue64_v11070 FindWrite(cudaStream_t stream, uint64_t* place, uint64_t value) {
-  constexpr unsigned kVersion = 11070;  // The first that can be captured.
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult status = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t error =
-      cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &found, kVersion, cudaEnableDefault, &status);
-  if (error != cudaSuccess || status != cudaDriverEntryPointSuccess) {
-    cudaGetLastError();
-    return nullptr;
-  }
-  const auto write = reinterpret_cast<PFN_cuStreamWriteValue64_v11070>(found);
-  if (WriteValue(write, stream, place, value) != CUDA_SUCCESS) return nullptr;
-  CheckCuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-  const CUresult captured = WriteValue(write, stream, place, value);
-  cudaGraph_t graph = nullptr;
-  const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
-  cudaGetLastError();  // A capture in which something was refused is no failure here.
-  if (graph != nullptr) cudaGraphDestroy(graph);
-  return captured == CUDA_SUCCESS && ended == cudaSuccess ? write : nullptr;
+// Never freed: the watchdog may be reading it.
+Watch::DeviceProgress* NewProgress() {
+  Watch::DeviceProgress* progress = nullptr;
+  CheckCuda(cudaHostAlloc(&progress, sizeof *progress, cudaHostAllocDefault), "cudaHostAlloc");
+  *progress = Watch::DeviceProgress();
+  return progress;
 }
 
 }  // namespace
 
-ProgressMarks::ProgressMarks(Watch& watch) : watch_(watch) {
-  CheckCuda(cudaHostAlloc(&progress_, sizeof *progress_, cudaHostAllocDefault), "cudaHostAlloc");
-  *progress_ = Watch::DeviceProgress();
-  CheckCuda(cudaHostGetDevicePointer(&word_, &progress_->word, 0), "cudaHostGetDevicePointer");
-  write_ = FindWrite(CommunicationStream(), word_, progress_->word);
+ProgressMarks::ProgressMarks(Watch& watch) : watch_(watch), progress_(NewProgress()), word_(&progress_->word) {
   watch_.ObserveDevice(progress_);
 }
 
 ProgressMarks::~ProgressMarks() {
-  // The memory itself is not freed: the watchdog may be reading it.
   watch_.ObserveDevice(nullptr);
   WaitForStream(ComputeStream());
   WaitForStream(CommunicationStream());
@@ -57,11 +27,6 @@ ProgressMarks::~ProgressMarks() {
 
 int32_t ProgressMarks::NumberOf(CollectiveKind kind) { return watch_.NumberOfCollective(CollectiveKindName(kind)); }
 
-void ProgressMarks::Mark(int32_t collective) {
-  const uint64_t word = Watch::DeviceProgress::WordOf(collective, ++marks_);
-  if (write_ == nullptr) return Launch(WriteWord, kOneThread, word, word_);
-  const CUresult result = WriteValue(write_, CurrentStream(), word_, word);
-  CheckCuda(result == CUDA_SUCCESS ? cudaSuccess : cudaErrorUnknown, "writing how far the GPU has come");
-}
+void ProgressMarks::Mark(int32_t collective) { word_.Write(Watch::DeviceProgress::WordOf(collective, ++marks_)); }
 
 }  // namespace cleave::runtime
