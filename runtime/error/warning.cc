@@ -24,8 +24,8 @@ void Warn(const std::string& message) {
   std::fprintf(stderr, "warning: %s\n", message.c_str());
 }
 
-void FallBack(const std::string& kind, const std::function<std::string()>& refusal) {
-  if (++FallbacksOfThread()[kind] == 1) Warn(refusal() + "; kernels of this program do, which take longer");
+void FallBack(const std::string& kind, const std::function<std::string()>& refusal, const char* instead) {
+  if (++FallbacksOfThread()[kind] == 1) Warn(refusal() + "; " + instead);
 }
 
 const std::map<std::string, int64_t>& Fallbacks() { return FallbacksOfThread(); }

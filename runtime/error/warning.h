@@ -16,9 +16,10 @@ void SetPrintsWarnings(bool prints);
 // Prints "warning: <message>" to standard error.
 void Warn(const std::string& message);
 
-// Counts a call of which a library does not do the work, so that kernels of the program do it, which take longer. Of
-// each `kind` ("products") the calling thread warns the first time. `refusal`: "cuDNN does not compute ...".
-void FallBack(const std::string& kind, const std::function<std::string()>& refusal);
+// Counts a call of which a library does not do the work, so that something slower does. Of each `kind` ("products") the
+// calling thread warns the first time. `refusal`: "cuDNN does not compute ..."; `instead`: what does it.
+void FallBack(const std::string& kind, const std::function<std::string()>& refusal,
+              const char* instead = "kernels of this program do, which take longer");
 
 // The calls of the calling thread by kind. Those of a recorded step count once.
 const std::map<std::string, int64_t>& Fallbacks();

@@ -15,6 +15,7 @@
 #include "runtime/device/memory.h"
 #include "runtime/device/recorded.h"
 #include "runtime/device/workspace.h"
+#include "runtime/error/warning.h"
 #include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
@@ -110,14 +111,16 @@ void AddUpInArena(Comm& comm, Watch&) {
   const Group again = comm.CreateGroup({0}, {}, 1);
   comm.AllReduce(data, 4, Reduction::kSum, again);
   if (OnHost(data, 4)[3] != 36) std::abort();
+  const bool is_refused = std::string(std::getenv("NCCL_STAND_IN_FAULT")) == "register:1";
+  if (Fallbacks().count("tensors_in_place") != (is_refused ? 1 : 0)) std::abort();
 }
 
 TEST_F(NcclDeathTest, TensorsAreWhereNcclTakesThem) {
   EXPECT_EXIT(RunThree("", 3, AddUpInArena), testing::ExitedWithCode(0), "^$");
   // One rank cannot, so none does.
   EXPECT_EXIT(RunThree("register:1", 3, AddUpInArena), testing::ExitedWithCode(0),
-              "^(warning: NCCL does not take tensors where they lie \\(rank 1: NCCL: unhandled system error\\), and "
-              "copies them to its own buffers\n)+$");
+              "^(warning: NCCL does not take tensors where they lie \\(rank 1: NCCL: unhandled system error\\); "
+              "it copies them to buffers of its own\n)+$");
 }
 
 // One id is made for each 128 ranks at most.

@@ -140,8 +140,13 @@ bool NcclTransport::RegisterArenas(const std::vector<int>& groups, Problem probl
   for (const int group : groups) {
     for (const auto& [memory, bytes] : arenas_) communicators_[static_cast<size_t>(group)].Deregister(memory);
   }
-  Warn(Format("NCCL does not take tensors where they lie (rank %d: %s), and copies them to its own buffers",
-              static_cast<int>(found - problems.begin()), found->c_str()));
+  FallBack(
+      "tensors_in_place",
+      [&] {
+        return Format("NCCL does not take tensors where they lie (rank %d: %s)",
+                      static_cast<int>(found - problems.begin()), found->c_str());
+      },
+      "it copies them to buffers of its own");
   return false;
 }
 
