@@ -1,5 +1,6 @@
 #include "search/comparison.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -24,6 +25,12 @@ bool IsBetter(const std::optional<MeasuredPlan>& a, const std::optional<Measured
   return options.objective == ir::Objective::kMemory ? a->peak < b->peak : a->step < b->step;
 }
 
+SearchOptions ToBeat(const std::optional<MeasuredPlan>& known, SearchOptions options) {
+  if (!known.has_value() || !IsByStep(options)) return options;
+  options.faster_than = std::min(known->step, options.faster_than.value_or(known->step));
+  return options;
+}
+
 bool PaysTimeForMemory(const ir::Plan& plan, const ir::Pins& pins) {
   if (plan.micro_batches > 1 && !pins.settings.micro_batches.has_value()) return true;
   std::set<ir::OpId> pinned;
@@ -36,7 +43,7 @@ bool PaysTimeForMemory(const ir::Plan& plan, const ir::Pins& pins) {
 }
 
 std::string WhyTaken(const MeasuredPlan& taken, const std::optional<MeasuredPlan>& other) {
-  if (!other.has_value()) return "as asked, or because nothing else fits";
+  if (!other.has_value()) return "as asked, or because nothing else that fits is faster";
   return absl::StrCat("a rank needs ", FormatBytes(taken.peak), " and a step takes ", FormatSeconds(taken.step),
                       " in place of ", FormatBytes(other->peak), " and ", FormatSeconds(other->step));
 }

@@ -89,7 +89,7 @@ std::optional<Found> SearchWithRings(const ir::Graph& graph, const Cluster& clus
     gathered = measure(graph, std::move(found));
   }
   const ir::Graph round = ir::WithRings(graph, rings.ops);
-  ring = measure(round, SearchWithSlices(round, cluster, pins, options, of_ring));
+  ring = measure(round, SearchWithSlices(round, cluster, pins, ToBeat(gathered, options), of_ring));
   const bool takes_ring =
       ring.has_value() && CutsAnyRows(round, ring->found.plan, rings.attention) && IsBetter(ring, gathered, options);
   diagnostics.AddAll(takes_ring || takes_all ? of_ring : of_gathered);

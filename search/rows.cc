@@ -97,13 +97,13 @@ std::optional<Found> SearchWithRows(const ir::Graph& graph, const Cluster& clust
   const std::vector<ir::OpId> gradients = Candidates(graph, updates.possible, cluster, pins.settings, options);
   std::optional<MeasuredPlan> rows, whole;
   Diagnostics of_rows, of_whole;
-  const auto search = [&](const ir::Graph& of, Diagnostics& own) {
-    return Measure(of, SearchForProgram(of, cluster, pins, options, own), cluster, options);
+  const auto search = [&](const ir::Graph& of, const std::optional<MeasuredPlan>& known, Diagnostics& own) {
+    return Measure(of, SearchForProgram(of, cluster, pins, ToBeat(known, options), own), cluster, options);
   };
   if (!gradients.empty()) {
     const ir::Graph by_rows = ir::WithRowUpdates(graph, gradients);
-    rows = search(by_rows, of_rows);
-    if (rows.has_value() && pins.settings.row_updates != ir::TableRows::kAll) whole = search(graph, of_whole);
+    rows = search(by_rows, std::nullopt, of_rows);
+    if (rows.has_value() && pins.settings.row_updates != ir::TableRows::kAll) whole = search(graph, rows, of_whole);
   }
   const bool takes_rows = IsBetter(rows, whole, options);
   if (!takes_rows && !whole.has_value()) {

@@ -62,7 +62,7 @@ std::optional<Found> SearchWithSlices(const ir::Graph& graph, const Cluster& clu
     whole = measure(graph, std::move(found));
   }
   const ir::Graph sliced = ir::WithParts(graph, parts);
-  slices = measure(sliced, SearchWithRows(sliced, cluster, pins, options, of_slices));
+  slices = measure(sliced, SearchWithRows(sliced, cluster, pins, ToBeat(whole, options), of_slices));
   const bool takes_slices = IsBetter(slices, whole, options);
   diagnostics.AddAll(takes_slices || takes_all ? of_slices : of_whole);
   std::optional<MeasuredPlan>& taken = takes_slices ? slices : whole;

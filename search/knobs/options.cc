@@ -11,6 +11,10 @@ double GradientWeight(const SearchOptions& options) {
   return is_hidden ? kHalfHidden : 1;
 }
 
+bool IsByStep(const SearchOptions& options) {
+  return options.price == ir::Price::kTime && options.objective == ir::Objective::kSpeed;
+}
+
 SearchOptions OptionsFrom(const ir::ParallelSettings& settings) {
   SearchOptions options{.algorithm = settings.search,
                         .price = settings.price(),

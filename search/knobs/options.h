@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/strings/string_view.h"
+#include "base/units/units.h"
 #include "ir/program/lower/lower.h"
 #include "ir/sharding/pins/pins.h"
 #include "ir/sharding/plan/plan.h"
@@ -32,12 +33,18 @@ struct SearchOptions {
   ir::Recompute recompute = ir::Recompute::kAuto;
   Execution execution = {};  // How the target runs the program.
   SearchTuning tuning = {};  // Bounds of the search's work.
+  // The step of a plan of the model that another search has found: under a memory limit only faster plans are wanted, and
+  // a search ends, without errors, as soon as none can be. REQUIRES: nullopt, or IsByStep.
+  std::optional<Seconds> faster_than = {};
 };
 
 // The weight of the price of reducing gradients and gathering updated parameters: options.gradient_weight, else 0.1
 // under `bytes`, and under `time` 0.5, or 1 where no backward pass hides them: without overlap, with several
 // micro-batches, with ZeRO.
 double GradientWeight(const SearchOptions& options);
+
+// Whether of two plans that fit the one with the faster step is better.
+bool IsByStep(const SearchOptions& options);
 
 // The options that the `parallel` block of a model sets.
 SearchOptions OptionsFrom(const ir::ParallelSettings& settings);

@@ -119,6 +119,12 @@ Choices ChoicesOf(const Stagings& stagings, bool is_only, std::optional<Seconds>
   return choices;
 }
 
+// The step that others must beat.
+std::optional<Seconds> Below(const SearchOptions& options, const PipelineOutcome& best) {
+  if (!best.plan.has_value()) return options.faster_than;
+  return std::min(best.plan->step, options.faster_than.value_or(best.plan->step));
+}
+
 // The fastest of `choices` and `best`. Choices are made by ascending estimate until the next cannot be faster: the
 // first alone, then kAtOnce in parallel, on any machine, because the result must be the same.
 PipelineOutcome FastestOf(const PipelineTask& task, const ir::Pins& flat, std::vector<Choice> choices,
@@ -127,12 +133,15 @@ PipelineOutcome FastestOf(const PipelineTask& task, const ir::Pins& flat, std::v
   std::stable_sort(choices.begin(), choices.end(),
                    [](const Choice& a, const Choice& b) { return a.step() < b.step(); });
   for (size_t begin = 0; begin < choices.size();) {
-    const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
+    const std::optional<Seconds> below = Below(task.options, best);
     if (below.has_value() && choices[begin].step() * kSurely >= *below) break;
     const size_t count = below.has_value() ? std::min(kAtOnce, choices.size() - begin) : 1;
     std::vector<PipelineOutcome> all = MapInParallel(count, [&](size_t i) {
       const Choice& choice = choices[begin + i];
-      return choice.staging == nullptr ? WithoutStages(task, flat) : choice.staging->Fit(choice.estimate, below);
+      if (choice.staging != nullptr) return choice.staging->Fit(choice.estimate, below);
+      SearchOptions options = task.options;
+      options.faster_than = IsByStep(options) ? below : std::nullopt;
+      return WithoutStages({.graph = task.graph, .cluster = task.cluster, .pins = task.pins, .options = options}, flat);
     });
     for (size_t i = 0; i < count; ++i) {
       // Errors of the plan without stages are the most useful.
@@ -157,7 +166,7 @@ std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnost
     return std::nullopt;
   }
   const Stagings stagings = StagingsOf(task, stages, *machines);
-  Choices choices = ChoicesOf(stagings, /*is_only=*/true, /*below=*/std::nullopt);
+  Choices choices = ChoicesOf(stagings, /*is_only=*/true, task.options.faster_than);
   if (choices.all.empty()) {
     diagnostics.AddAll(choices.refused);
     return std::nullopt;
@@ -244,8 +253,7 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
       if (unlimited.plan.has_value()) flat_choice->estimate.step = unlimited.plan->step;
     }
   }
-  const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
-  Choices choices = ChoicesOf(stagings, below);
+  Choices choices = ChoicesOf(stagings, Below(options, best));
   if (flat_choice.has_value()) choices.all.insert(choices.all.begin(), *flat_choice);
   best = FastestOf(task, flat, std::move(choices.all), std::move(best));
   diagnostics.AddAll(best.plan.has_value() || best.diagnostics.has_errors() ? best.diagnostics : choices.refused);

@@ -105,6 +105,7 @@ StagePlans::Planned StagePlans::Search(int64_t micro_batches, std::optional<doub
   SearchOptions options = task_.options;
   options.micro_batches = micro_batches;
   options.choose_micro_batches = false;
+  options.faster_than = std::nullopt;  // A step of all stages.
   Planned planned;
   std::optional<Found> found = SearchWithoutStages(task_.graph, cluster, pins, options, planned.diagnostics);
   if (!found.has_value()) return planned;

@@ -342,17 +342,20 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
   const bool is_large = !searched.model.is_whole();
   SearchOptions assumed = options;
   if (is_large && MayHideGradients(options)) assumed.gradient_weight = kMostHidden;
+  // Looks make a program slower.
+  constexpr double kWithLooks = 2;
+  const bool has_aside = !training_graph.metrics.empty() || !training_graph.looks.empty();
+  std::optional<Seconds> faster_than = options.faster_than;
+  if (faster_than.has_value() && has_aside) *faster_than = *faster_than * kWithLooks;
   Diagnostics of_best;
-  std::optional<Found> best =
-      SearchOnce(searched, training_graph, cluster, pins, assumed, /*faster_than=*/std::nullopt, of_best);
+  std::optional<Found> best = SearchOnce(searched, training_graph, cluster, pins, assumed, faster_than, of_best);
   const std::vector<Alternative> alternatives = AlternativesOf(options, pins, is_large);
-  if (best.has_value() && !alternatives.empty()) {
+  if ((best.has_value() || faster_than.has_value()) && !alternatives.empty()) {
     // The graph by which plans are compared, if they have no program yet, or one with metrics and looks, which must not
     // decide between plans.
-    const bool has_aside = !training_graph.metrics.empty() || !training_graph.looks.empty();
     std::optional<GraphFacts> facts;
     std::optional<ir::Graph> measured;
-    if (!best->program.has_value() || has_aside) {
+    if ((best.has_value() && !best->program.has_value()) || has_aside) {
       facts = FactsOf(training_graph);
       measured = WithoutAside(*facts);
     }
@@ -361,17 +364,19 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
       const auto made = ProgramOf(*measured, WithoutAside(*facts, found.plan), cluster, options.execution);
       return PredictStep(*made, cluster, options.execution).whole;
     };
-    const Prediction first = predict(*best);
-    Seconds least = first.step;
+    // Without a plan others must be faster than the one that is known.
+    std::optional<Prediction> first;
+    if (best.has_value()) first = predict(*best);
+    Seconds least = first.has_value() ? first->step : *options.faster_than;
     for (const Alternative& alternative : alternatives) {
       // Other plans of a search compute as much. With micro-batches, which a limit of memory asks for, others differ by
       // memory.
       const bool may_gain =
-          best->plan.micro_batches == 1 && first.compute <= least * std::min(alternative.most_time, 1 - kLeastGain);
+          !best.has_value() || (best->plan.micro_batches == 1 && first.has_value() &&
+                                first->compute <= least * std::min(alternative.most_time, 1 - kLeastGain));
       if (!alternative.is_baseline && !may_gain) continue;
-      // Steps above `useless` end a search early. With margins, since another weight may come near, and looks make a
-      // program slower.
-      constexpr double kNear = 1 / 0.99, kWithLooks = 2;
+      // Steps above `useless` end a search early. With a margin, since another weight may come near.
+      constexpr double kNear = 1 / 0.99;
       const bool has_other_weight = alternative.gradient_weight.has_value();
       const Seconds useless = least * (has_aside ? kWithLooks : has_other_weight ? kNear : alternative.most_time);
       Diagnostics own;
