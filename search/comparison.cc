@@ -1,12 +1,14 @@
 #include "search/comparison.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "search/knobs/memory/measured.h"
 #include "search/knobs/memory/memory.h"
+#include "search/price/cost/shared_programs.h"
 
 namespace cleave::search {
 
@@ -23,6 +25,11 @@ bool IsBetter(const std::optional<MeasuredPlan>& a, const std::optional<Measured
               const SearchOptions& options) {
   if (!a.has_value() || !b.has_value()) return a.has_value();
   return options.objective == ir::Objective::kMemory ? a->peak < b->peak : a->step < b->step;
+}
+
+SearchOptions WithSharedPrograms(SearchOptions options) {
+  if (options.execution.shared == nullptr) options.execution.shared = std::make_shared<SharedPrograms>();
+  return options;
 }
 
 SearchOptions ToBeat(const std::optional<MeasuredPlan>& known, SearchOptions options) {

@@ -27,6 +27,9 @@ std::optional<MeasuredPlan> Measure(const ir::Graph& graph, std::optional<Found>
 // By the objective: by the peak for the least memory, else by the step. Anything is better than nothing.
 bool IsBetter(const std::optional<MeasuredPlan>& a, const std::optional<MeasuredPlan>& b, const SearchOptions& options);
 
+// `options` whose programs share what SharedPrograms keeps, also where they did not.
+SearchOptions WithSharedPrograms(SearchOptions options);
+
 // `options` for a search whose plan is taken only where IsBetter than `known`.
 SearchOptions ToBeat(const std::optional<MeasuredPlan>& known, SearchOptions options);
 

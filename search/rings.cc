@@ -58,7 +58,8 @@ void Explain(const ir::Graph& graph, const std::vector<ir::OpId>& attention, con
 }  // namespace
 
 std::optional<Found> SearchWithRings(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
-                                     const SearchOptions& options, Diagnostics& diagnostics) {
+                                     const SearchOptions& asked_for, Diagnostics& diagnostics) {
+  const SearchOptions options = WithSharedPrograms(asked_for);
   const ir::RingAttentions asked = pins.settings.ring_attention;
   const Rings rings = FindRings(graph);
   const auto plain = [&](Diagnostics& own) { return SearchWithSlices(graph, cluster, pins, options, own); };

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "search/comparison.h"
 #include "search/knobs/pipeline.h"
 #include "search/knobs/without_stages.h"
 #include "search/model/manual/manual.h"
@@ -11,8 +12,9 @@ namespace cleave::search {
 std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
                                       const SearchOptions& options, Diagnostics& diagnostics) {
   if (!CheckManualSettings(training_graph, options.algorithm, pins, diagnostics)) return std::nullopt;
-  return pins.settings.stages == 1 ? SearchWithoutStages(training_graph, cluster, pins, options, diagnostics)
-                                   : SearchPipeline(training_graph, cluster, pins, options, diagnostics);
+  const SearchOptions own = WithSharedPrograms(options);
+  return pins.settings.stages == 1 ? SearchWithoutStages(training_graph, cluster, pins, own, diagnostics)
+                                   : SearchPipeline(training_graph, cluster, pins, own, diagnostics);
 }
 
 std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,

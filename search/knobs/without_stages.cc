@@ -364,16 +364,15 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
       const auto made = ProgramOf(*measured, WithoutAside(*facts, found.plan), cluster, options.execution);
       return PredictStep(*made, cluster, options.execution).whole;
     };
-    // Without a plan others must be faster than the one that is known.
+    // Without a plan data parallelism must be faster than the one that is known.
     std::optional<Prediction> first;
     if (best.has_value()) first = predict(*best);
     Seconds least = first.has_value() ? first->step : *options.faster_than;
     for (const Alternative& alternative : alternatives) {
       // Other plans of a search compute as much. With micro-batches, which a limit of memory asks for, others differ by
       // memory.
-      const bool may_gain =
-          !best.has_value() || (best->plan.micro_batches == 1 && first.has_value() &&
-                                first->compute <= least * std::min(alternative.most_time, 1 - kLeastGain));
+      const bool may_gain = first.has_value() && best->plan.micro_batches == 1 &&
+                            first->compute <= least * std::min(alternative.most_time, 1 - kLeastGain);
       if (!alternative.is_baseline && !may_gain) continue;
       // Steps above `useless` end a search early. With a margin, since another weight may come near.
       constexpr double kNear = 1 / 0.99;

@@ -34,21 +34,27 @@ LoweredProgram LowerStages(Distributed distributed, Program program, const Lower
 absl::StatusOr<LoweredProgram> Lower(const Graph& training_graph, const Plan& plan, const LowerOptions& options) {
   CLEAVE_ASSIGN_OR_RETURN(Distributed distributed, Distribute(training_graph, plan));
   CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(options.fuse, options.price, distributed));
-  CLEAVE_ASSIGN_OR_RETURN(Program program, Partition(distributed.graph, distributed.plan,
-                                                     {.price = options.price, .layers = options.layers}));
+  PartitionOptions partition{.price = options.price,
+                             .ways = options.shared != nullptr ? &options.shared->ways : nullptr,
+                             .layers = options.layers};
+  CLEAVE_ASSIGN_OR_RETURN(Program apart, WithoutMessages(distributed.graph, distributed.plan, partition));
+  const bool may_be_larger = options.stage_times != nullptr && options.reduction_bytes != nullptr;
+  const auto with_messages = [&](Program own) {
+    return WithMessages(distributed.graph, distributed.plan, std::move(own), partition);
+  };
+  Program program = with_messages(may_be_larger ? Program(apart) : std::move(apart));
   if (options.stage_times != nullptr) {
     Fusion fusion = Fuse(program, options.fuse);
     std::vector<Seconds> seconds = options.stage_times(program, fusion);
-    const Bytes bytes =
-        options.reduction_bytes != nullptr ? options.reduction_bytes(program, fusion, seconds) : kBucketBytes;
+    const Bytes bytes = may_be_larger ? options.reduction_bytes(program, fusion, seconds) : kBucketBytes;
     if (bytes > kBucketBytes) {
-      CLEAVE_ASSIGN_OR_RETURN(program,
-                              Partition(distributed.graph, distributed.plan,
-                                        {.reduction_bytes = bytes, .price = options.price, .layers = options.layers}));
+      partition.reduction_bytes = bytes;
+      program = with_messages(std::move(apart));
       fusion = Fuse(program, options.fuse);
       seconds = options.stage_times(program, fusion);
     }
-    program = OrderForOverlap(std::move(program), fusion, seconds);
+    program = OrderForOverlap(std::move(program), fusion, seconds,
+                              options.shared != nullptr ? &options.shared->orders : nullptr);
   }
   if (program.pipeline.has_value()) return LowerStages(std::move(distributed), std::move(program), options);
   MemoryPlan memory = PlanMemory(distributed.graph, program, options.fuse, options.checkpoint);

@@ -14,6 +14,7 @@
 #include "ir/graph/graph.h"
 #include "ir/program/fuse/fuse.h"
 #include "ir/program/memory/memory_plan.h"
+#include "ir/program/order/overlap.h"
 #include "ir/program/program.h"
 #include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/plan/plan.h"
@@ -29,6 +30,13 @@ struct LoweredProgram {
   std::vector<PartProgram> parts = {};  // Of a pipeline.
 };
 
+// What the programs of one mesh and price have in common: each is made faster, and none depends on what was made
+// before. Thread-safe.
+struct SharedLowering {
+  SharedRedistributions ways;
+  OverlapOrders orders = {};
+};
+
 // How the target runs programs, as far as it decides what they are.
 struct LowerOptions {
   FuseOptions fuse = {};
@@ -41,7 +49,8 @@ struct LowerOptions {
   // buckets of kBucketBytes. Null: as many as these.
   std::function<Bytes(const Program& program, const Fusion& fusion, const std::vector<Seconds>& stage_times)>
       reduction_bytes = nullptr;
-  double layers = 1;  // PartitionOptions::layers.
+  double layers = 1;                 // PartitionOptions::layers.
+  SharedLowering* shared = nullptr;  // Of the plan's mesh and `price`; null: nothing is shared.
 };
 
 // Distribute, Partition, OrderForOverlap where the target overlaps, PlanMemory, and OrderForMemory where the plan says

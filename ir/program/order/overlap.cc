@@ -4,6 +4,7 @@
 #include "ir/program/order/overlap.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <optional>
 #include <tuple>
@@ -35,18 +36,25 @@ struct Piece {
   bool is_awaited = false;          // Whether a kernel of another block of the same phase reads what it makes.
 
   bool Reads(size_t other) const { return std::find(inputs.begin(), inputs.end(), other) != inputs.end(); }
-  // Whatever stage it is.
-  bool IsLike(const Piece& other) const {
-    return std::tie(is_collective, seconds, inputs, awaits, is_awaited) ==
-           std::tie(other.is_collective, other.seconds, other.inputs, other.awaits, other.is_awaited);
-  }
 };
+
+// All that the best order of pieces depends on, whatever stages they are (OverlapOrders).
+std::vector<int64_t> NumbersOf(const std::vector<Piece>& pieces) {
+  std::vector<int64_t> numbers;
+  for (const Piece& piece : pieces) {
+    numbers.push_back(std::bit_cast<int64_t>(piece.seconds));
+    numbers.push_back((piece.is_collective ? 1 : 0) | (piece.awaits ? 2 : 0) | (piece.is_awaited ? 4 : 0) |
+                      static_cast<int64_t>(piece.inputs.size()) << 3);
+    numbers.insert(numbers.end(), piece.inputs.begin(), piece.inputs.end());
+  }
+  return numbers;
+}
 
 // Pieces that may change places. An order is as good as it is for a row of equal blocks, each of which awaits the one
 // before: what a block sends at its end may run beside the next one.
 class Block {
  public:
-  using Order = std::vector<size_t>;
+  using Order = OverlapOrders::Order;
 
   explicit Block(const std::vector<Piece>& pieces) : pieces_(pieces), ends_(pieces.size()) {}
 
@@ -184,8 +192,8 @@ class Block {
 // The blocks of a program. What stays where it is is a block of its own.
 class Blocks {
  public:
-  Blocks(const Program& program, const Fusion& fusion, const std::vector<Seconds>& seconds)
-      : program_(program), fusion_(fusion), seconds_(seconds), begins_(BeginsOf()) {
+  Blocks(const Program& program, const Fusion& fusion, const std::vector<Seconds>& seconds, OverlapOrders& orders)
+      : program_(program), fusion_(fusion), seconds_(seconds), orders_(orders), begins_(BeginsOf()) {
     AddReaders();
   }
 
@@ -194,7 +202,8 @@ class Blocks {
     std::vector<int> order;
     for (size_t block = 0; block + 1 < begins_.size(); ++block) {
       const std::vector<Piece> pieces = PiecesOf(block);
-      for (const size_t piece : BestOf(pieces)) {
+      const Block::Order best = BestOf(pieces);
+      for (const size_t piece : best) {
         const StageSteps steps = StepsOf(StageAt(pieces[piece].stage));
         order.insert(order.end(), steps.begin(), steps.end());
       }
@@ -258,14 +267,12 @@ class Blocks {
   }
 
   // Equal blocks have one order.
-  const Block::Order& BestOf(const std::vector<Piece>& pieces) {
-    const auto is_like = [](const Piece& a, const Piece& b) { return a.IsLike(b); };
-    const auto known = std::find_if(known_.rbegin(), known_.rend(), [&](const Known& other) {
-      return std::equal(other.pieces.begin(), other.pieces.end(), pieces.begin(), pieces.end(), is_like);
-    });
-    if (known != known_.rend()) return known->best;
-    known_.push_back({.pieces = pieces, .best = Block(pieces).Best()});
-    return known_.back().best;
+  Block::Order BestOf(const std::vector<Piece>& pieces) {
+    std::vector<int64_t> numbers = NumbersOf(pieces);
+    if (std::optional<Block::Order> known = orders_.Find(numbers)) return *std::move(known);
+    Block::Order best = Block(pieces).Best();
+    orders_.Add(std::move(numbers), best);
+    return best;
   }
 
   std::vector<Piece> PiecesOf(size_t block) const {
@@ -288,22 +295,31 @@ class Blocks {
   const Program& program_;
   const Fusion& fusion_;
   const std::vector<Seconds>& seconds_;
+  OverlapOrders& orders_;
   const std::vector<int> begins_;
   std::vector<size_t> block_of_;          // By stage.
   std::vector<std::vector<int>> inputs_;  // By stage: the stages of its block whose values it reads.
   std::vector<uint8_t> awaits_;           // By stage: as in Piece.
   std::vector<uint8_t> is_awaited_;       // By stage: as in Piece.
-  struct Known {
-    std::vector<Piece> pieces;
-    Block::Order best;
-  };
-  std::vector<Known> known_;
 };
 
 }  // namespace
 
-Program OrderForOverlap(Program program, const Fusion& fusion, const std::vector<Seconds>& seconds) {
-  const std::vector<int> order = Blocks(program, fusion, seconds).Steps();
+std::optional<OverlapOrders::Order> OverlapOrders::Find(const std::vector<int64_t>& pieces) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = orders_.find(pieces);
+  return found == orders_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void OverlapOrders::Add(std::vector<int64_t> pieces, Order order) {
+  const std::lock_guard lock(mutex_);
+  orders_.try_emplace(std::move(pieces), std::move(order));
+}
+
+Program OrderForOverlap(Program program, const Fusion& fusion, const std::vector<Seconds>& seconds,
+                        OverlapOrders* orders) {
+  OverlapOrders own;
+  const std::vector<int> order = Blocks(program, fusion, seconds, orders != nullptr ? *orders : own).Steps();
   if (!std::is_sorted(order.begin(), order.end())) OrderSteps(order, program);
   return program;
 }

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/check/check.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
@@ -50,14 +51,15 @@ struct TimeAxis {
 
 class Partitioner {
  public:
-  Partitioner(const Graph& graph, const Plan& plan, std::optional<TimeAxis> time, const CollectivePrice& price)
+  Partitioner(const Graph& graph, const Plan& plan, std::optional<TimeAxis> time, const PartitionOptions& options)
       : graph_(graph),
         plan_(plan),
         time_(std::move(time)),
         computed_(graph.ops.size()),
         made_(graph.ops.size()),
         names_(graph),
-        planner_(plan.mesh, price) {
+        ways_between_(options.ways != nullptr ? *options.ways : own_.emplace(plan.mesh, options.price)) {
+    CLEAVE_CHECK(ways_between_.mesh() == plan.mesh);
     program_.model = graph.model;
     program_.file = graph.file;
     program_.mesh = time_.has_value() ? time_->mesh : plan.mesh;
@@ -468,7 +470,7 @@ class Partitioner {
     if (IsPartOfSum(value.layout) != IsPartOfSum(target) || (from.has_value() && from != to)) {
       return absl::InvalidArgumentError("the axis of time is not one along which values are sent");
     }
-    if (!time_.has_value()) return planner_.Plan(value.type, value.layout, target);
+    if (!time_.has_value()) return ways_between_.Plan(value.type, value.layout, target);
     const Layout source = WithoutTime(value.layout, time_->axis);
     Layout wanted = WithoutTime(target, time_->axis);
     if (to.has_value() && !from.has_value() && !target.windows.empty()) return PlanWindows(value, *to, target);
@@ -476,7 +478,7 @@ class Partitioner {
     if (from.has_value()) type.shape[*from] = PieceOf(type.shape[*from], time_->size, time_->size - 1).size;
     // What all micro-batches have in common is cut last, where nothing needs to be sent any more.
     if (to.has_value() && !from.has_value()) wanted.dimensions[*to].clear();
-    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, planner_.Plan(type, source, wanted));
+    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, ways_between_.Plan(type, source, wanted));
     for (Move& move : way.moves) move.result = OverTimeLike(value.layout, std::move(move.result));
     if (to == from) return way;
     if (!way.moves.empty() && !way.moves.back().collective.has_value()) way.moves.pop_back();
@@ -489,13 +491,13 @@ class Partitioner {
   absl::StatusOr<Redistribution> PlanWindows(const Value& value, size_t samples, const Layout& target) {
     Layout common = value.layout;
     common.dimensions[samples].clear();
-    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, planner_.Plan(value.type, value.layout, common));
+    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, ways_between_.Plan(value.type, value.layout, common));
     Layout own = common;
     AddTime(samples, own);
     way.moves.push_back({.collective = std::nullopt, .axes = {}, .result = own});
     TensorType type = value.type;
     type.shape[samples] = PieceOf(type.shape[samples], time_->size, time_->size - 1).size;
-    CLEAVE_ASSIGN_OR_RETURN(Redistribution rest, planner_.Plan(type, common, WithoutTime(target, time_->axis)));
+    CLEAVE_ASSIGN_OR_RETURN(Redistribution rest, ways_between_.Plan(type, common, WithoutTime(target, time_->axis)));
     for (Move& move : rest.moves) {
       AddTime(samples, move.result);
       way.moves.push_back(std::move(move));
@@ -579,7 +581,8 @@ class Partitioner {
   IdVector<OpId, uint8_t> is_delayed_;  // Until the backward pass reads the value.
   RuleTable rules_;
   UniqueNames names_;
-  RedistributionPlanner planner_;
+  std::optional<SharedRedistributions> own_;
+  SharedRedistributions& ways_between_;
   std::map<std::tuple<DType, Shape, Layout, Layout>, Redistribution> ways_;
 };
 
@@ -614,8 +617,13 @@ absl::StatusOr<std::optional<TimeAxis>> TimeAxisOf(const Graph& graph, const Pla
 }  // namespace
 
 absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const PartitionOptions& options) {
+  CLEAVE_ASSIGN_OR_RETURN(Program program, WithoutMessages(graph, plan, options));
+  return WithMessages(graph, plan, std::move(program), options);
+}
+
+absl::StatusOr<Program> WithoutMessages(const Graph& graph, const Plan& plan, const PartitionOptions& options) {
   CLEAVE_ASSIGN_OR_RETURN(std::optional<TimeAxis> time, TimeAxisOf(graph, plan));
-  CLEAVE_ASSIGN_OR_RETURN(Program program, Partitioner(graph, plan, std::move(time), options.price).Run());
+  CLEAVE_ASSIGN_OR_RETURN(Program program, Partitioner(graph, plan, std::move(time), options).Run());
   // A value in another layout, or made again, is made of its op.
   for (Value& value : program.values) {
     const Op& op = graph.op(value.origin);
@@ -625,6 +633,10 @@ absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const Pa
   SetRepeats(plan, program);
   FuseReduceScatters(program);
   RemoveDeadMoves(program);
+  return program;
+}
+
+Program WithMessages(const Graph& graph, const Plan& plan, Program program, const PartitionOptions& options) {
   if (options.merge_collectives) {
     MergeCollectives(program, options.bucket_bytes, options.reduction_bytes.value_or(options.bucket_bytes),
                      options.layers);

@@ -28,11 +28,18 @@ struct PartitionOptions {
   Bytes bucket_bytes = kBucketBytes;          // Of the tensors of a merged collective; 0: no limit.
   std::optional<Bytes> reduction_bytes = {};  // The same of reductions of gradients (merge.h), where it differs.
   CollectivePrice price = nullptr;            // By which redistributions are chosen; null: weighted bytes.
-  double layers = 1;                          // Which part of the layers of a larger model the graph has (merge.h).
+  SharedRedistributions* ways = nullptr;  // Of the plan's mesh and `price`, for several programs; null: of this one.
+  double layers = 1;                      // Which part of the layers of a larger model the graph has (merge.h).
 };
 
 // REQUIRES: VerifyGraph and VerifyPlan find no error. Loss and metrics of the result are replicated.
 absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const PartitionOptions& options = {});
+
+// Partition in two parts, for callers that try several numbers of bytes: Partition(graph, plan, options) is
+// WithMessages(graph, plan, *WithoutMessages(graph, plan, options), options). The first part takes most of the time,
+// and uses `price` and `ways` only, which the second does not.
+absl::StatusOr<Program> WithoutMessages(const Graph& graph, const Plan& plan, const PartitionOptions& options);
+Program WithMessages(const Graph& graph, const Plan& plan, Program program, const PartitionOptions& options);
 
 }  // namespace cleave::ir
 

@@ -183,6 +183,12 @@ Redistribution RedistributionPlanner::PlanIntoWindows(const TensorType& type, co
   return *std::move(best);
 }
 
+absl::StatusOr<Redistribution> SharedRedistributions::Plan(const TensorType& type, const Layout& source,
+                                                           const Layout& target) {
+  const std::lock_guard lock(mutex_);
+  return planner_.Plan(type, source, target);
+}
+
 bool IsCheaper(const Redistribution& a, const Redistribution& b) {
   // Sums of the same prices in another order differ in the last bits.
   const double tolerance = 1e-9 * std::max(a.cost, b.cost);

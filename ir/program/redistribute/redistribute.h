@@ -33,7 +33,9 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -124,6 +126,22 @@ class RedistributionPlanner {
   const CollectivePrice price_;
   std::unique_ptr<ArrangementGraphs> graphs_;  // They refer to the mesh.
   absl::flat_hash_map<Question, Redistribution, QuestionHash> searched_;
+};
+
+// A planner for several programs, which may be made beside one another: no way is planned twice. Thread-safe.
+class SharedRedistributions {
+ public:
+  // As RedistributionPlanner.
+  explicit SharedRedistributions(Mesh mesh, CollectivePrice price = nullptr)
+      : planner_(std::move(mesh), std::move(price)) {}
+
+  const Mesh& mesh() const { return planner_.mesh(); }
+
+  absl::StatusOr<Redistribution> Plan(const TensorType& type, const Layout& source, const Layout& target);
+
+ private:
+  std::mutex mutex_;
+  RedistributionPlanner planner_;
 };
 
 // One way that is planned by itself.

@@ -14,6 +14,7 @@
 #include "search/price/cost/pipeline.h"
 #include "search/price/cost/predict.h"
 #include "search/price/cost/reductions.h"
+#include "search/price/cost/shared_programs.h"
 #include "search/price/cost/time_prices.h"
 
 namespace cleave::search {
@@ -49,9 +50,9 @@ ir::OpId OwnerOf(const ir::Graph& graph, ir::OpId op) {
 absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
                                              const Cluster& cluster, const Execution& execution, double layers) {
   ir::LowerOptions options = {.fuse = execution.fuse, .checkpoint = execution.checkpoint, .layers = layers};
-  if (plan.search.price == "time" && !cluster.links.empty()) {
-    options.price = SecondsOfCollectives(cluster, plan.mesh);
-  }
+  const bool in_seconds = plan.search.price == "time" && !cluster.links.empty();
+  if (in_seconds) options.price = SecondsOfCollectives(cluster, plan.mesh);
+  if (execution.shared != nullptr) options.shared = &execution.shared->Of(cluster, plan.mesh, in_seconds);
   if (execution.overlaps) {
     options.stage_times = [&](const ir::Program& program, const ir::Fusion& fusion) {
       return StageTimes(program, fusion, cluster);

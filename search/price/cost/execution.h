@@ -2,10 +2,14 @@
 #ifndef CLEAVE_SEARCH_PRICE_COST_EXECUTION_H_
 #define CLEAVE_SEARCH_PRICE_COST_EXECUTION_H_
 
+#include <memory>
+
 #include "ir/program/fuse/fuse.h"
 #include "ir/program/memory/memory.h"
 
 namespace cleave::search {
+
+class SharedPrograms;
 
 struct Execution {
   ir::FuseOptions fuse = {};  // What it computes as one kernel.
@@ -13,6 +17,8 @@ struct Execution {
   // program is started.
   bool overlaps = false;
   ir::CheckpointCopy checkpoint = ir::CheckpointCopy::kNone;
+  // What programs share that are made for one search (shared_programs.h); null: nothing.
+  std::shared_ptr<SharedPrograms> shared = nullptr;
 
   bool operator==(const Execution&) const = default;
 };
