@@ -118,6 +118,7 @@ class Batcher {
         describer_(program, fusion),
         place_(program.values.size(), -1),
         last_reading_(program.values.size(), -1),
+        open_of_(program.values.size(), -1),
         state_(program.values.size()) {
     for (const ProgramUpdate& update : program.updates) state_[update.value].push_back(update.state);
   }
@@ -132,8 +133,9 @@ class Batcher {
  private:
   // Loops that may take more.
   struct Open {
-    int place = 0;  // In stages_.
-    bool may_move = true;
+    int number = 0;
+    int place = 0;                             // In stages_.
+    int sent = 0;                              // How much was sent before the first of them.
     std::set<ValueId> reads, writes, updates;  // The states whose new values they write.
   };
 
@@ -192,7 +194,12 @@ class Batcher {
     const auto found = open_.find(*key);
     if (found == open_.end() || !MayJoin(own, found->second)) {
       own.place = count();
-      open_.insert_or_assign(*key, std::move(own));
+      own.sent = sent_;
+      own.number = next_number_++;
+      for (const ValueId value : own.writes) open_of_[value] = own.number;
+      if (found != open_.end()) numbered_.erase(found->second.number);
+      const auto opened = open_.insert_or_assign(*key, std::move(own)).first;
+      numbered_.emplace(opened->second.number, opened);
       return false;
     }
     Open& batch = found->second;
@@ -206,6 +213,7 @@ class Batcher {
     }
     batch.reads.insert(own.reads.begin(), own.reads.end());
     batch.writes.insert(own.writes.begin(), own.writes.end());
+    for (const ValueId value : own.writes) open_of_[value] = batch.number;
     batch.updates.insert(own.updates.begin(), own.updates.end());
     if (CanRunAt(batch.place, own)) {
       StageAt(batch.place) = std::move(joined);
@@ -234,8 +242,8 @@ class Batcher {
   }
 
   bool CanRunLast(const Open& batch) const {
-    return batch.may_move && std::all_of(batch.writes.begin(), batch.writes.end(),
-                                         [&](ValueId value) { return last_reading_[value] <= batch.place; });
+    return batch.sent == sent_ && std::all_of(batch.writes.begin(), batch.writes.end(),
+                                              [&](ValueId value) { return last_reading_[value] <= batch.place; });
   }
 
   void Append(FusedStage stage) {
@@ -248,9 +256,15 @@ class Batcher {
     const bool is_sent = CommunicationOf(program_, first) != nullptr ||
                          std::holds_alternative<HostCopy>(first.action) || std::holds_alternative<Send>(first.action) ||
                          std::holds_alternative<Receive>(first.action);
+    // What is sent ends the batch that writes it, and no other one moves behind it.
     if (is_sent) {
-      std::erase_if(open_, [&](const auto& entry) { return Meet(own.reads, entry.second.writes); });
-      for (auto& [key, batch] : open_) batch.may_move = false;
+      for (const ValueId value : own.reads) {
+        const auto batch = numbered_.find(open_of_[value]);
+        if (batch == numbered_.end()) continue;
+        open_.erase(batch->second);
+        numbered_.erase(batch);
+      }
+      ++sent_;
     }
     Note(own, count());
     stages_.push_back(std::move(stage));
@@ -277,10 +291,14 @@ class Batcher {
   const LoopBatches batches_;
   Fusion& fusion_;
   Describer describer_;
-  std::vector<std::optional<FusedStage>> stages_;  // Nothing where a batch has moved away.
-  std::map<std::string, Open> open_;               // By KeyOf.
+  std::vector<std::optional<FusedStage>> stages_;                  // Nothing where a batch has moved away.
+  std::map<std::string, Open> open_;                               // By KeyOf.
+  std::map<int, std::map<std::string, Open>::iterator> numbered_;  // The same by their numbers.
+  int next_number_ = 0;
+  int sent_ = 0;                                   // So many stages that send.
   IdVector<ValueId, int> place_;                   // Where a value is written; -1 for sources.
   IdVector<ValueId, int> last_reading_;            // The last place so far that reads a value.
+  IdVector<ValueId, int> open_of_;                 // The number of the loops that write a value; -1 for others.
   IdVector<ValueId, std::vector<ValueId>> state_;  // The states whose new value it is.
 };
 

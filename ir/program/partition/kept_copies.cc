@@ -2,11 +2,11 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/ops.h"
 
@@ -28,7 +28,6 @@ class Keeper {
       if (IsCopyOut(step)) goes_out_[Reads(step).front()] = 1;
       if (IsCopyIn16Bits(step)) copies_[Reads(step).front()].push_back(i);
     }
-    for (const Value& value : program.values) names_.insert(value.name);
   }
 
   void Run() {
@@ -100,6 +99,9 @@ class Keeper {
   }
 
   std::string NewName(const std::string& wish) {
+    if (names_.empty()) {
+      for (const Value& value : program_.values) names_.insert(value.name);
+    }
     std::string name = wish;
     for (int i = 1; !names_.insert(name).second; ++i) name = absl::StrCat(wish, "_", i);
     return name;
@@ -109,7 +111,7 @@ class Keeper {
   IdVector<ValueId, int> writer_;               // The step that writes a value.
   IdVector<ValueId, std::vector<int>> copies_;  // The steps that cast a value to 16 bits.
   IdVector<ValueId, uint8_t> goes_out_;         // Whether it is copied to the host's memory.
-  std::set<std::string> names_;
+  absl::flat_hash_set<std::string> names_;      // Of all values, once a name is asked for.
 };
 
 }  // namespace
