@@ -53,5 +53,34 @@ TEST(RingsTest, AreTakenWhereMemoryAsksForThem) {
   EXPECT_LE(PeakOf(graph, plan), ring);
 }
 
+// The search of rings looks only for plans that are faster than the gathered one.
+TEST(RingsTest, WhatIsTakenIsTheFasterOfBoth) {
+  const ir::Graph graph = testing::Gpt({.batch = 4, .seq = 128, .vocab = 16, .width = 16, .heads = 2, .layers = 1});
+  const auto step_within = [&](ir::RingAttentions rings, Bytes memory) -> std::optional<Seconds> {
+    ir::Pins pins;
+    pins.settings.ring_attention = rings;
+    pins.settings.cost = ir::Price::kTime;
+    pins.settings.memory = ir::Placed<int64_t>{.value = memory.value(), .span = {}};
+    const SearchOptions options = OptionsFrom(pins.settings);
+    Diagnostics diagnostics;
+    const std::optional<Found> found = SearchWithRings(graph, CpuCluster(4), pins, options, diagnostics);
+    if (!found.has_value()) return std::nullopt;
+    return StepOf(*found->program, CpuCluster(4), options.execution);
+  };
+  const Bytes most = PeakOf(graph, PlanWith(graph, ir::RingAttentions::kNone));
+  int compared = 0;
+  for (int64_t part = 4; part <= 8; ++part) {
+    const Bytes memory(most.value() * part / 8);
+    const std::optional<Seconds> all = step_within(ir::RingAttentions::kAll, memory),
+                                 none = step_within(ir::RingAttentions::kNone, memory),
+                                 any = step_within(ir::RingAttentions::kAuto, memory);
+    if (!none.has_value()) continue;
+    ASSERT_TRUE(any.has_value());
+    EXPECT_LE(any->value(), std::min(all.value_or(*none), *none).value() * (1 + 1e-9)) << part;
+    ++compared;
+  }
+  EXPECT_GE(compared, 2);
+}
+
 }  // namespace
 }  // namespace cleave::search

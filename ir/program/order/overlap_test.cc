@@ -171,6 +171,43 @@ TEST(OverlapOrderTest, TheProofHoldsAndPhasesStay) {
   EXPECT_GE(changed, 8);
 }
 
+TEST(OverlapOrderTest, WhatProgramsShareChangesNone) {
+  std::mt19937_64 random(17);
+  const Mesh mesh = MeshOf({2, 2});
+  SharedRedistributions ways(mesh);
+  OverlapOrders orders;
+  int moved = 0;
+  for (int draw = 0; draw < 24; ++draw) {
+    const Graph graph = draw % 2 == 0 ? Layered(3) : TestAttention();
+    const Plan plan = RandomPlan(graph, mesh, random);
+    const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+    if (!distributed.ok()) continue;
+    const auto partition = [&](const PartitionOptions& options) {
+      return Partition(distributed->graph, distributed->plan, options);
+    };
+    const absl::StatusOr<Program> plain = partition({}), shared = partition({.ways = &ways});
+    ASSERT_EQ(plain.ok(), shared.ok());
+    if (!plain.ok()) continue;
+    EXPECT_EQ(*plain, *shared);
+    // Messages of another size, of the same program without messages.
+    const PartitionOptions large{.reduction_bytes = Bytes(1 << 30)};
+    const Program apart = *WithoutMessages(distributed->graph, distributed->plan, {});
+    EXPECT_EQ(WithMessages(distributed->graph, distributed->plan, apart, large), *partition(large));
+    const Fusion fusion = Fuse(*plain);
+    std::vector<Seconds> seconds;  // Equal for equal layers, so that orders are used again.
+    for (const FusedStage& stage : fusion.stages) {
+      const Step& step = plain->steps[static_cast<size_t>(StepsOf(stage).front())];
+      seconds.emplace_back(CommunicationOf(*plain, step) != nullptr ? 3 + draw % 3 : 2);
+    }
+    const Program ordered = OrderForOverlap(*plain, fusion, seconds);
+    moved += NamesOf(ordered) != NamesOf(*plain);
+    for (int again = 0; again < 2; ++again) {
+      EXPECT_EQ(OrderForOverlap(*plain, fusion, seconds, &orders), ordered);
+    }
+  }
+  EXPECT_GE(moved, 4);
+}
+
 TEST(OverlapOrderTest, EqualLayersAreOrderedAlike) {
   constexpr int kLayers = 6;
   const Graph graph = Layered(kLayers);
