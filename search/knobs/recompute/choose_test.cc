@@ -153,6 +153,52 @@ TEST(ChooserTest, FindsTheSmallestPeak) {
   EXPECT_GT(bounds / kRounds, 0.7);
 }
 
+// Only what differs from a step that makes nothing again is looked at for an outcome; here all values are, place by
+// place.
+TEST(LivenessTest, BytesAreThoseOfAllValues) {
+  std::mt19937_64 random(23);
+  for (int round = 0; round < 2000; ++round) {
+    const int length = 4 + static_cast<int>(random() % 20);
+    const Liveness step = RandomStep(length, random);
+    std::vector<bool> again(step.units().size());
+    const uint64_t rare = 1 + random() % 8;
+    for (size_t u = 0; u < again.size(); ++u) again[u] = random() % rare == 0 && step.forward()[u].unit >= 0;
+    // Where the backward half reads each value: what is made again is made in front of the first reading of it.
+    std::vector<int> first, last;
+    for (const Liveness::Stored& value : step.values()) {
+      first.push_back(value.backward_begin);
+      last.push_back(value.backward_end);
+    }
+    for (size_t i = step.forward().size(); i-- > 0;) {
+      if (!again[i] || first[i] == Liveness::Stored::kNever) continue;
+      for (const int read : step.forward()[i].reads) {
+        first[static_cast<size_t>(read)] = std::min(first[static_cast<size_t>(read)], first[i]);
+        last[static_cast<size_t>(read)] = std::max(last[static_cast<size_t>(read)], first[i]);
+      }
+    }
+    const auto is_again = [&](size_t v) { return v < again.size() && again[v]; };
+    const auto end_of = [&](size_t v) {
+      const Liveness::Stored& value = step.values()[v];
+      return std::max(value.writer, !is_again(v) && last[v] >= 0 ? last[v] : value.forward_end);
+    };
+    int64_t peak = 0;
+    for (int place = 0; place < 2 * length; ++place) {
+      int64_t live = 1000;
+      for (size_t v = 0; v < step.values().size(); ++v) {
+        const Liveness::Stored& value = step.values()[v];
+        const auto other = static_cast<size_t>(std::max(0, value.overwrites));
+        const bool shares = value.overwrites >= 0 && (end_of(other) == value.writer || last[other] == value.writer);
+        const bool is_delayed = is_again(v) && value.forward_end < 0 && last[v] >= 0;
+        const int begin = value.writer + (shares ? 1 : 0);
+        if (!is_delayed && begin <= place && place <= end_of(v)) live += value.size.value();
+        if (is_again(v) && last[v] >= 0 && first[v] <= place && place <= last[v]) live += value.size.value();
+      }
+      peak = std::max(peak, live);
+    }
+    EXPECT_EQ(step.Of(again, Bytes(0)).peak, Bytes(peak)) << round;
+  }
+}
+
 // Every bound holds for every set that it is about.
 TEST(LivenessTest, BoundsHoldForAllSets) {
   const uint64_t seed = std::random_device()();

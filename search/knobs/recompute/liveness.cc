@@ -359,17 +359,29 @@ void Liveness::Prepare() {
     backward_end_.push_back(value.backward_end);
     unit_of_value_.push_back(value.made_by >= 0 ? unit_of_stage_[static_cast<size_t>(value.made_by)] : -1);
   }
+  overwriters_.resize(values_.size());
+  for (size_t v = 0; v < values_.size(); ++v) {
+    const int overwritten = values_[v].overwrites;
+    if (overwritten >= 0) overwriters_[static_cast<size_t>(overwritten)].push_back(static_cast<int>(v));
+  }
+  nothing_.assign(units_.size(), false);
+  kept_ = NeedsOf(nothing_);
+  kept_change_.assign(static_cast<size_t>(places_) + 1, 0);
+  for (size_t v = 0; v < values_.size(); ++v) Hold(v, kept_, nothing_, /*is_chain=*/false, 1, kept_change_);
 }
 
 Liveness::Needs Liveness::NeedsOf(const std::vector<bool>& again) const {
-  Needs needs{.begin = backward_begin_, .end = backward_end_, .runs = std::vector<bool>(forward_.size(), false)};
+  Needs needs{
+      .begin = backward_begin_, .end = backward_end_, .runs = std::vector<bool>(forward_.size(), false), .changed = {}};
   for (size_t i = forward_.size(); i-- > 0;) {
     if (!IsMadeAgain(unit_of_stage_[i], again)) continue;
     const ForwardStage& stage = forward_[i];
+    needs.changed.insert(needs.changed.end(), stage.writes.begin(), stage.writes.end());
     int begin = Stored::kNever;
     for (const int value : stage.writes) begin = std::min(begin, needs.begin[static_cast<size_t>(value)]);
     if (begin == Stored::kNever) continue;
     needs.runs[i] = true;
+    needs.changed.insert(needs.changed.end(), stage.reads.begin(), stage.reads.end());
     for (const int value : stage.writes) needs.begin[static_cast<size_t>(value)] = begin;
     for (const int value : stage.reads) {
       const auto v = static_cast<size_t>(value);
@@ -380,6 +392,65 @@ Liveness::Needs Liveness::NeedsOf(const std::vector<bool>& again) const {
   return needs;
 }
 
+int Liveness::EndOf(size_t v, const Needs& needs, const std::vector<bool>& again) const {
+  const bool waits = !IsMadeAgain(unit_of_value_[v], again) && needs.end[v] >= 0;
+  return std::max(values_[v].writer, waits ? needs.end[v] : values_[v].forward_end);
+}
+
+void Liveness::Hold(size_t v, const Needs& needs, const std::vector<bool>& again, bool is_chain, int64_t sign,
+                    std::vector<int64_t>& change) const {
+  const auto hold = [&](Bytes size, int begin, int last) {
+    if (begin > last) return;
+    change[static_cast<size_t>(begin)] += sign * size.value();
+    change[static_cast<size_t>(last) + 1] -= sign * size.value();
+  };
+  // Whether the first memory of a value, or that of the value that is made again, is free after a place.
+  const auto ends_at = [&](size_t own, int place) {
+    return EndOf(own, needs, again) == place || needs.end[own] == place;
+  };
+  const Stored& value = values_[v];
+  const bool made_again = IsMadeAgain(unit_of_value_[v], again);
+  const bool waits = !made_again && needs.end[v] >= 0;
+  const bool shares = value.overwrites >= 0 && ends_at(static_cast<size_t>(value.overwrites), value.writer);
+  // A value that only the backward pass reads is not made before it.
+  const bool is_delayed = made_again && value.forward_end < 0 && needs.end[v] >= 0;
+  if (waits && value.may_wait) {
+    hold(value.size * value.times, passes_begin_, passes_end_);
+  } else if (!is_delayed) {
+    hold(value.size * (waits ? value.times : 1), value.writer + (shares ? 1 : 0), EndOf(v, needs, again));
+  }
+  const int64_t times = is_chain && needs.begin[v] < repeated_begin_ ? value.times : 1;
+  if (made_again && needs.end[v] >= 0) hold(value.size * times, needs.begin[v], needs.end[v]);
+}
+
+std::vector<int64_t> Liveness::ChangeOf(const Needs& needs, const std::vector<bool>& again, bool is_chain) const {
+  // Those that overwrite a value depend on where its memory ends.
+  std::vector<bool> is_changed(values_.size(), false);
+  std::vector<size_t> changed;
+  const auto add = [&](int value) {
+    const auto v = static_cast<size_t>(value);
+    if (is_changed[v]) return;
+    is_changed[v] = true;
+    changed.push_back(v);
+  };
+  for (const int value : needs.changed) {
+    add(value);
+    for (const int other : overwriters_[static_cast<size_t>(value)]) add(other);
+  }
+  // Both what it is and what it was of a value are looked at.
+  if (2 * changed.size() > values_.size()) {
+    std::vector<int64_t> change(static_cast<size_t>(places_) + 1, 0);
+    for (size_t v = 0; v < values_.size(); ++v) Hold(v, needs, again, is_chain, 1, change);
+    return change;
+  }
+  std::vector<int64_t> change = kept_change_;
+  for (const size_t v : changed) {
+    Hold(v, kept_, nothing_, /*is_chain=*/false, -1, change);
+    Hold(v, needs, again, is_chain, 1, change);
+  }
+  return change;
+}
+
 Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
   const Needs needs = NeedsOf(again);
   const bool is_chain = IsChain(needs, again);
@@ -387,32 +458,7 @@ Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
   for (size_t i = 0; i < forward_.size(); ++i) {
     if (needs.runs[i]) outcome.seconds += forward_[i].seconds;
   }
-  std::vector<int64_t> change(static_cast<size_t>(places_) + 1, 0);
-  std::vector<int> end(values_.size());  // Of the first memory of each value.
-  const auto hold = [&](Bytes size, int begin, int last) {
-    if (begin > last) return;
-    change[static_cast<size_t>(begin)] += size.value();
-    change[static_cast<size_t>(last) + 1] -= size.value();
-  };
-  // Whether the first memory of a value, or that of the value that is made again, is free after a place.
-  const auto ends_at = [&](size_t v, int place) { return end[v] == place || needs.end[v] == place; };
-  for (size_t v = 0; v < values_.size(); ++v) {
-    const Stored& value = values_[v];
-    const bool made_again = IsMadeAgain(unit_of_value_[v], again);
-    const bool waits = !made_again && needs.end[v] >= 0;
-    end[v] = std::max(value.writer, waits ? needs.end[v] : value.forward_end);
-    const bool shares = value.overwrites >= 0 && ends_at(static_cast<size_t>(value.overwrites), value.writer);
-    // A value that only the backward pass reads is not made before it.
-    const bool is_delayed = made_again && value.forward_end < 0 && needs.end[v] >= 0;
-    if (waits && value.may_wait) {
-      end[v] = passes_end_;
-      hold(value.size * value.times, passes_begin_, passes_end_);
-    } else if (!is_delayed) {
-      hold(value.size * (waits ? value.times : 1), value.writer + (shares ? 1 : 0), end[v]);
-    }
-    const int64_t times = is_chain && needs.begin[v] < repeated_begin_ ? value.times : 1;
-    if (made_again && needs.end[v] >= 0) hold(value.size * times, needs.begin[v], needs.end[v]);
-  }
+  const std::vector<int64_t> change = ChangeOf(needs, again, is_chain);
   int64_t live = always_.value(), peak = 0, excess = 0;
   for (int place = 0; place < places_; ++place) {
     live += change[static_cast<size_t>(place)];

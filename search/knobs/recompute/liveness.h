@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "base/units/units.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/program.h"
@@ -132,12 +133,20 @@ class Liveness {
   struct Needs {
     std::vector<int> begin, end;  // By value: the places at which the backward half needs it.
     std::vector<bool> runs;       // By forward stage: whether it is made again.
+    std::vector<int> changed;     // Values for which this may differ from what it is where nothing is made again.
   };
   void Prepare();
   // Whether layers make values again from what earlier layers make again only for them, so that all of it is live at
   // once.
   bool IsChain(const Needs& needs, const std::vector<bool>& again) const;
   Needs NeedsOf(const std::vector<bool>& again) const;
+  // The last place of the first memory of a value.
+  int EndOf(size_t v, const Needs& needs, const std::vector<bool>& again) const;
+  // Adds the bytes that a value holds from place to place, `sign` times.
+  void Hold(size_t v, const Needs& needs, const std::vector<bool>& again, bool is_chain, int64_t sign,
+            std::vector<int64_t>& change) const;
+  // By place, and one more: how the bytes of all values change.
+  std::vector<int64_t> ChangeOf(const Needs& needs, const std::vector<bool>& again, bool is_chain) const;
   static bool IsMadeAgain(int unit, const std::vector<bool>& again) {
     return unit >= 0 && again[static_cast<size_t>(unit)];
   }
@@ -153,6 +162,11 @@ class Liveness {
   std::vector<Unit> units_;
   // Copies of what Of() reads, in arrays of their own for speed.
   std::vector<int> backward_begin_, backward_end_, unit_of_value_, unit_of_stage_;
+  std::vector<absl::InlinedVector<int, 1>> overwriters_;  // By value: those that are written in its memory.
+  // Where nothing is made again: Of() looks only at values that differ.
+  std::vector<bool> nothing_;
+  Needs kept_;
+  std::vector<int64_t> kept_change_;
 };
 
 }  // namespace cleave::search
