@@ -33,8 +33,8 @@ struct SearchOptions {
   ir::Recompute recompute = ir::Recompute::kAuto;
   Execution execution = {};  // How the target runs the program.
   SearchTuning tuning = {};  // Bounds of the search's work.
-  // The step of a plan of the model that another search has found: under a memory limit only faster plans are wanted, and
-  // a search ends, without errors, as soon as none can be. REQUIRES: nullopt, or IsByStep.
+  // The step of a plan of the model that another search has found: under a memory limit only faster plans are wanted,
+  // and a search ends, without errors, as soon as none can be. REQUIRES: nullopt, or IsByStep.
   std::optional<Seconds> faster_than = {};
 };
 
