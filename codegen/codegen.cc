@@ -161,7 +161,7 @@ std::vector<GeneratedFile> MeasuringForCuda(const HostsToMeasure& hosts, const L
 }
 
 ir::FuseOptions FusedByCpu() { return CpuTarget().fuse; }
-ir::FuseOptions FusedByCuda() { return CudaTarget().fuse; }
+ir::FuseOptions FusedByCuda(ir::Precision precision) { return FusedBy(CudaTarget(), precision); }
 int64_t LargestAttentionHeadOnCpu() { return CpuTarget().largest_attention_head; }
 int64_t LargestAttentionHeadOnCuda() { return CudaTarget().largest_attention_head; }
 

@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const CodegenInput& input
 
 // What a target computes as one piece: its programs need no memory for the values inside.
 ir::FuseOptions FusedByCpu();
-ir::FuseOptions FusedByCuda();
+ir::FuseOptions FusedByCuda(ir::Precision precision = ir::Precision::kF32);
 // The most elements of a head for which a target computes attention as one op (ir/transforms/join_attention).
 int64_t LargestAttentionHeadOnCpu();
 int64_t LargestAttentionHeadOnCuda();

@@ -54,7 +54,8 @@ std::string ProgramText(const ir::Graph& graph, const ir::Program& program, cons
 
 std::string CudaText(const ir::Graph& graph, const ir::Program& program, const ir::Training& training,
                      const CodegenOptions& options = {}) {
-  const auto files = GenerateCuda({graph, program, ir::PlanMemory(graph, program, FusedByCuda()), training}, options);
+  const auto files = GenerateCuda(
+      {graph, program, ir::PlanMemory(graph, program, FusedByCuda(training.precision)), training}, options);
   EXPECT_TRUE(files.ok()) << files.status();
   if (!files.ok()) return "";
   EXPECT_EQ(files->front().path, "program.cu");
@@ -426,7 +427,8 @@ TEST(CudaText, NamesCannotBreakIt) {
   const ir::Training training = DigitsTraining();
   const ir::Graph graph = OddlyNamed();
   const ir::Program program = SingleRankProgram(graph);
-  const auto files = GenerateCuda({graph, program, ir::PlanMemory(graph, program, FusedByCuda()), training});
+  const auto files =
+      GenerateCuda({graph, program, ir::PlanMemory(graph, program, FusedByCuda(training.precision)), training});
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->front().text, Formatted(files->front().text));
   const std::string stand_in = (std::filesystem::current_path() / "tests/stand_in/include").string();

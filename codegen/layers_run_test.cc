@@ -110,7 +110,7 @@ Compiled Compile(const Layers& layers, bool has_other_letters = false) {
 std::string TextOf(const RunTarget& target, const Compiled& compiled, const CodegenOptions& options = {}) {
   const auto& [graph, program] = compiled;
   const auto files =
-      target.generate({graph, program, ir::PlanMemory(graph, program, target.fuse), TokenTraining()}, options);
+      target.generate({graph, program, ir::PlanMemory(graph, program, target.fuse({})), TokenTraining()}, options);
   EXPECT_TRUE(files.ok()) << files.status();
   if (!files.ok()) return "";
   const auto source = std::find_if(files->begin(), files->end(),

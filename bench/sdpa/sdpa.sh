@@ -1,7 +1,8 @@
 #!/bin/bash
-# Question: for which attention does cuDNN have plans, on GPUs that are not here, and what workspace do they take?
+# Question: for which attention and which convolutions does cuDNN have plans, on GPUs that are not here, and what workspace
+# do they take?
 #
-#   bazel run //bench/sdpa          CUDA_HOME=/usr/local/cuda, PYTHON=python3 (whose pip has the two packages) in the environment
+#   bazel run //bench/sdpa          of attention; with `-- convolutions` of convolutions. CUDA_HOME=/usr/local/cuda, PYTHON=python3 (whose pip has the two packages) in the environment
 #
 # Needs the CUDA toolkit, and by pip nvidia-cudnn-cu13 and nvidia-cudnn-frontend, but neither a GPU nor a driver.
 set -eu
@@ -19,6 +20,6 @@ nm -D --defined-only "$(find -L "$cuda" -path '*stubs/libcuda.so' | head -1)" | 
   grep -v -x -F "$own" | sed 's/.*/int &(void) { return 0; }/' >>"$folder/driver.c"
 gcc -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$folder/libcuda.so.1" "$folder/driver.c"
 
-g++ -std=c++17 -I. -I"$packages/../include" -I"$cudnn/include" -I"$cuda/include" bench/sdpa/sdpa.cc -o "$folder/sdpa" \
+g++ -std=c++20 -I. -I"$packages/../include" -I"$cudnn/include" -I"$cuda/include" "bench/sdpa/${1:-sdpa}.cc" -o "$folder/plans" \
   "$cudnn"/lib/libcudnn.so.9 -L"$cuda/lib64" -lnvrtc -lcudart
-LD_LIBRARY_PATH=$folder:$cudnn/lib:$cuda/lib64 "$folder/sdpa"
+LD_LIBRARY_PATH=$folder:$cudnn/lib:$cuda/lib64 "$folder/plans"

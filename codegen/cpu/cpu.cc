@@ -17,7 +17,7 @@ const Target& CpuTarget() {
       .source_file = "program.cc",
       .meeting_comm = "gloo",
       .largest_attention_head = kLargestAttentionHead,
-      .fuse = {.attention_workspace = ir::AttentionWorkspace::kBlocks, .blocks_images = true},
+      .fuse = {.attention_workspace = ir::AttentionWorkspace::kBlocks, .images = ir::ImageOrder::kBlocks},
       .emit_loop = EmitLoop};
   return kTarget;
 }

@@ -478,7 +478,8 @@ std::map<ir::ValueId, std::string> NamePlaces(const Target& target, const ir::Pr
 absl::StatusOr<cpp::Code> WriteProgram(const Target& target, const CodegenInput& input, const ir::Program& program,
                                        const ir::MemoryPlan& memory, const TextOptions& options,
                                        const Sharing& sharing) {
-  CLEAVE_CHECK(memory.fuse == target.fuse) << "the memory of this program was planned for another target";
+  CLEAVE_CHECK(memory.fuse == FusedBy(target, input.training.precision))
+      << "the memory of this program was planned for another target";
   Identifiers identifiers(/*without_numbers=*/sharing.is_shared);
   const std::vector<NamedNumber> numbers = NamedNumbersOf(input.training, input.program);
   for (const auto& [name, variable] : VariablesOf(numbers)) identifiers.Reserve(variable);

@@ -131,7 +131,9 @@ std::string TensorText(const Emission& emission, ir::ValueId value) {
     absl::StrAppend(&text, " cut as ", ir::LayoutText(cut, emission.program.mesh));
   }
   if (emission.fusion.in_blocks.contains(value)) {
-    absl::StrAppend(&text, " in blocks of ", ir::kBlockChannels, " channels");
+    const bool is_last = emission.fusion.images == ir::ImageOrder::kChannelsLast;
+    absl::StrAppend(
+        &text, is_last ? " with its channels last" : absl::StrCat(" in blocks of ", ir::kBlockChannels, " channels"));
   }
   return text;
 }
@@ -142,7 +144,7 @@ std::vector<StoredDimension> StoredDimensions(const Emission& emission, ir::Valu
     stored.push_back({d, emission.sizes.Size(value, static_cast<int>(d))});
   }
   if (!emission.fusion.in_blocks.contains(value)) return stored;
-  const ir::Shape sizes = ir::SizesInBlocks(ir::LargestLocalShape(emission.program, value));
+  const ir::Shape sizes = ir::SizesInBlocks(emission.fusion.images, ir::LargestLocalShape(emission.program, value));
   stored[1].size = SizeProduct(sizes[1]);
   stored.push_back({1, SizeProduct(sizes.back())});
   return stored;

@@ -123,8 +123,13 @@ class CallWriter {
   }
   std::optional<cpp::Expr> Of(const ir::ImageSides& sides) {
     std::vector<cpp::Field> fields;
-    if (emission_.fusion.in_blocks.contains(Value(sides.x.front()))) fields.push_back({"x", cpp::Bool(true)});
-    if (emission_.fusion.in_blocks.contains(Value(sides.y.front()))) fields.push_back({"y", cpp::Bool(true)});
+    const auto add = [&](const char* name, ir::ValueId image) {
+      if (!emission_.fusion.in_blocks.contains(image)) return;
+      const ir::Shape local = ir::LargestLocalShape(emission_.program, image);
+      fields.push_back({name, ir::ChannelsOfBlock(emission_.fusion.images, local)});
+    };
+    add("x", Value(sides.x.front()));
+    add("y", Value(sides.y.front()));
     return fields.empty() ? std::nullopt : std::make_optional(cpp::Fields(std::move(fields)));
   }
   cpp::Expr Of(const ir::LocalRegion& region) {

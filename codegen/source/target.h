@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "base/units/units.h"
 #include "codegen/cpp/cpp.h"
+#include "ir/graph/training/training.h"
 #include "ir/program/fuse/fuse.h"
 
 namespace cleave::codegen {
@@ -36,7 +37,8 @@ struct Target {
   // The most elements of a head for which it computes attention as one op.
   int64_t largest_attention_head = 0;
 
-  // What the target computes by one call of the runtime; everything else is written op by op.
+  // What the target computes by one call of the runtime; everything else is written op by op. How images lie depends on
+  // the precision, too (FusedBy).
   ir::FuseOptions fuse = {};
 
   // Writes a fused loop, with its comment and its lines for the watch.
@@ -45,6 +47,13 @@ struct Target {
   // The same for loops that run at the same time, where `fuse` has such batches.
   void (*emit_batch)(Emission& emission, const ir::LoopBatch& batch, cpp::Code& code) = nullptr;
 };
+
+// What the target computes as one piece. The matrix units of GPUs convolve images whose channels lie last.
+inline ir::FuseOptions FusedBy(const Target& target, ir::Precision precision) {
+  ir::FuseOptions fuse = target.fuse;
+  if (target.is_device && precision != ir::Precision::kF32) fuse.images = ir::ImageOrder::kChannelsLast;
+  return fuse;
+}
 
 }  // namespace cleave::codegen
 

@@ -1,6 +1,6 @@
 // Pooling: the largest element, or the mean, under a kernel that slides over images. x [planes, rows.input,
 // columns.input] makes y [planes, rows.output, columns.output], a plane being one channel of one sample; the results
-// must not overlap inputs. Sizes may be 0. Planes that lie in blocks, as `blocks` says, are a multiple of sixteen.
+// must not overlap inputs. Sizes may be 0. Planes may lie in blocks of channels, as `blocks` says.
 #ifndef CLEAVE_RUNTIME_KERNELS_POOLING_H_
 #define CLEAVE_RUNTIME_KERNELS_POOLING_H_
 

@@ -173,6 +173,47 @@ TEST(PoolingTest, SideBySide) {
   Check(2, Whole(9, {.kernel = 3, .stride = 3}), Whole(34, halves));
 }
 
+// Planes of `size` elements as blocks of channels hold them.
+template <typename T>
+std::vector<T> InBlocks(const std::vector<T>& values, int64_t size) {
+  std::vector<T> result(values.size());
+  for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
+    const int64_t plane = i / size;
+    const int64_t at = (plane / kBlockChannels * size + i % size) * kBlockChannels + plane % kBlockChannels;
+    result[static_cast<size_t>(at)] = values[static_cast<size_t>(i)];
+  }
+  return result;
+}
+
+// Whatever lies in blocks, pooling makes the same of it.
+TEST(PoolingTest, OfBlocks) {
+  const Images images(48, Whole(9, {.kernel = 3, .stride = 2, .padding = 1}), Whole(20, {.kernel = 2, .stride = 2}));
+  const int64_t planes = images.planes;
+  const Sliding &rows = images.rows, &columns = images.columns;
+  for (const ImageBlocks& blocks : {ImageBlocks{.x = kBlockChannels}, ImageBlocks{.y = kBlockChannels},
+                                    ImageBlocks{kBlockChannels, kBlockChannels}}) {
+    const auto as_x = [&](const auto& values) {
+      return blocks.x > 0 ? InBlocks(values, rows.input.size * columns.input.size) : values;
+    };
+    const auto as_y = [&](const auto& values) {
+      return blocks.y > 0 ? InBlocks(values, rows.output.size * columns.output.size) : values;
+    };
+    const Placed<float> x(as_x(images.x)), dy(as_y(images.dy));
+    const Placed<float> y(static_cast<int64_t>(images.dy.size())), dx(static_cast<int64_t>(images.x.size()));
+    const Placed<int32_t> index(static_cast<int64_t>(images.dy.size()));
+    MaxPool(x, planes, rows, columns, y, blocks);
+    EXPECT_EQ(y.Values(), as_y(images.max));
+    MaxPoolIndex(x, planes, rows, columns, index, blocks);
+    EXPECT_EQ(index.Values(), as_y(images.index));
+    AvgPool(x, planes, rows, columns, y, blocks);
+    ExpectNear(y.Values(), InDouble(as_y(images.mean)), 1e-5);
+    MaxPoolGradient(dy, index, planes, rows, columns, dx, blocks);
+    EXPECT_EQ(dx.Values(), as_x(images.max_gradient));
+    AvgPoolGradient(dy, planes, rows, columns, dx, blocks);
+    ExpectNear(dx.Values(), InDouble(as_x(images.mean_gradient)), 1e-5);
+  }
+}
+
 TEST(PoolingTest, ANanIsTheLargest) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();

@@ -210,6 +210,7 @@ std::vector<Graph::Tensor> Graph::Tensors() const {
 }
 
 int64_t Graph::WorkspaceBytes() const {
+  if (convolution_.result != nullptr) return 64;
   if (!IsGradient()) return 0;
   const int64_t heads = q_->dim[0] * q_->dim[1], rows = q_->dim[2], columns = k_->dim[2];
   const bool has_groups = q_->dim[1] != k_->dim[1];
@@ -253,6 +254,7 @@ error_t Graph::get_workspace_size(int64_t& bytes) const {
 }
 
 error_t Graph::execute(cudnnHandle_t handle, std::unordered_map<int64_t, void*>& places, void* workspace) const {
+  if (convolution_.result != nullptr) return Convolve(handle, places, workspace);
   const auto bytes = static_cast<size_t>(WorkspaceBytes());
   if (bytes > 0 && workspace == nullptr) return error_t("there is no workspace");
   for (const Tensor& tensor : Tensors()) {

@@ -1,11 +1,19 @@
 // Tests that the stand-in computes convolutions, and refuses what the library refuses.
-#include "cudnn.h"
-
 #include <gtest/gtest.h>
 
+#include <unordered_map>
 #include <vector>
 
+#include "cudnn_frontend.h"
+
 namespace {
+
+using cudnn_frontend::DataType_t;
+using cudnn_frontend::error_t;
+using cudnn_frontend::HeurMode_t;
+using cudnn_frontend::NumericalNote_t;
+using cudnn_frontend::graph::Graph;
+using cudnn_frontend::graph::Tensor_attributes;
 
 struct Memory {
   float* values = nullptr;
@@ -27,89 +35,95 @@ struct Memory {
 // Images of two channels of 2 x 3, and two filters of 2 x 2 in two groups, padded by a row.
 class Convolution {
  public:
-  explicit Convolution(int rows_of_y = 3) {
-    cudnnCreate(&handle);
-    cudnnCreateTensorDescriptor(&x);
-    cudnnCreateTensorDescriptor(&y);
-    cudnnCreateFilterDescriptor(&filter);
-    cudnnCreateConvolutionDescriptor(&operation);
-    cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 2, 2, 3);
-    cudnnSetTensor4dDescriptor(y, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 2, rows_of_y, 2);
-    cudnnSetFilter4dDescriptor(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, 2, 1, 2, 2);
-    cudnnSetConvolution2dDescriptor(operation, 1, 0, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
-    cudnnSetConvolutionGroupCount(operation, 2);
-    cudnnSetConvolutionMathType(operation, CUDNN_FMA_MATH);
+  explicit Convolution(int64_t rows_of_y = 3) : rows_of_y_(rows_of_y) {
+    cudnnCreate(&handle_);
+    graph_.set_io_data_type(DataType_t::FLOAT);
   }
-  ~Convolution() {
-    cudnnDestroyConvolutionDescriptor(operation);
-    cudnnDestroyFilterDescriptor(filter);
-    cudnnDestroyTensorDescriptor(y);
-    cudnnDestroyTensorDescriptor(x);
-    cudnnDestroy(handle);
+  ~Convolution() { cudnnDestroy(handle_); }
+
+  Tensor_attributes X() const { return Of(1, {1, 2, 2, 3}, {12, 6, 3, 1}); }
+  Tensor_attributes Filter() const { return Of(2, {2, 1, 2, 2}, {4, 4, 2, 1}); }
+  Tensor_attributes Y() const { return Of(3, {1, 2, rows_of_y_, 2}, {4 * rows_of_y_, 2 * rows_of_y_, 2, 1}); }
+
+  template <typename Attributes>
+  static Attributes Slid() {
+    return Attributes().set_pre_padding({1, 0}).set_post_padding({1, 0}).set_stride({1, 1}).set_dilation({1, 1});
+  }
+  void Forward() {
+    const auto x = graph_.tensor(X()), filter = graph_.tensor(Filter());
+    Gives(graph_.conv_fprop(x, filter, Slid<cudnn_frontend::graph::Conv_fprop_attributes>()), Y());
+  }
+  void GradientOfX() {
+    const auto dy = graph_.tensor(Y()), filter = graph_.tensor(Filter());
+    Gives(graph_.conv_dgrad(dy, filter, Slid<cudnn_frontend::graph::Conv_dgrad_attributes>()), X());
+  }
+  void GradientOfFilter() {
+    const auto dy = graph_.tensor(Y()), x = graph_.tensor(X());
+    Gives(graph_.conv_wgrad(dy, x, Slid<cudnn_frontend::graph::Conv_wgrad_attributes>()), Filter());
   }
 
-  cudnnHandle_t handle;
-  cudnnTensorDescriptor_t x, y;
-  cudnnFilterDescriptor_t filter;
-  cudnnConvolutionDescriptor_t operation;
+  error_t Run(const Memory& x, const Memory& filter, const Memory& y) {
+    error_t error = graph_.validate();
+    if (error.is_good()) error = graph_.build_operation_graph(handle_);
+    if (error.is_good()) error = graph_.create_execution_plans({HeurMode_t::A});
+    graph_.deselect_numeric_notes({NumericalNote_t::TENSOR_CORE});
+    if (error.is_good()) error = graph_.check_support();
+    if (error.is_good()) error = graph_.build_plans();
+    if (error.is_bad()) return error;
+    const Memory workspace(std::vector<float>(16));
+    std::unordered_map<int64_t, void*> places = {{1, x.values}, {2, filter.values}, {3, y.values}};
+    return graph_.execute(handle_, places, workspace.values);
+  }
+
+ private:
+  static Tensor_attributes Of(int64_t uid, std::vector<int64_t> sizes, std::vector<int64_t> strides) {
+    return Tensor_attributes().set_uid(uid).set_dim(sizes).set_stride(strides);
+  }
+  static void Gives(const Graph::Tensor& result, const Tensor_attributes& about) {
+    *result = about;
+    result->set_output(true);
+  }
+
+  int64_t rows_of_y_;
+  cudnnHandle_t handle_ = nullptr;
+  Graph graph_;
 };
 
-const float kOne = 1.0f;
-const float kZero = 0.0f;
-
 TEST(CudnnTest, EachGroupHasItsFilter) {
-  const Convolution c;
+  Convolution c;
+  c.Forward();
   const Memory x({1, 2, 3, 4, 5, 6, 1, 1, 1, 1, 1, 1}), filter({1, 0, 0, 10, 1, 1, 1, 1});
   const Memory y(std::vector<float>(12, 7.0f));
-  const float two = 2.0f;
-  ASSERT_EQ(cudnnConvolutionForward(c.handle, &two, c.x, x.values, c.filter, filter.values, c.operation,
-                                    CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, nullptr, 0, &kOne, c.y, y.values),
-            CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(y.Values(), (std::vector<float>{47, 67, 109, 131, 15, 17, 11, 11, 15, 15, 11, 11}));
+  ASSERT_TRUE(c.Run(x, filter, y).is_good());
+  EXPECT_EQ(y.Values(), (std::vector<float>{20, 30, 51, 62, 4, 5, 2, 2, 4, 4, 2, 2}));
 }
 
 TEST(CudnnTest, GradientsAreThoseOfTheSums) {
-  const Convolution c;
   const Memory dy({1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}), filter({1, 2, 3, 4, 5, 6, 7, 8});
-  const Memory workspace(std::vector<float>(8));
   const Memory x({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   const Memory dx(std::vector<float>(12, 7.0f)), dfilter(std::vector<float>(8, 7.0f));
-  ASSERT_EQ(
-      cudnnConvolutionBackwardData(c.handle, &kOne, c.filter, filter.values, c.y, dy.values, c.operation,
-                                   CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, workspace.values, 32, &kZero, c.x, dx.values),
-      CUDNN_STATUS_SUCCESS);
+  Convolution of_x, of_filter;
+  of_x.GradientOfX();
+  ASSERT_TRUE(of_x.Run(dx, filter, dy).is_good());
   // The first place of the first filter sees padding and the first row; the last place of the second filter sees the
   // last row and padding.
   EXPECT_EQ(dx.Values(), (std::vector<float>{3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 5, 6}));
-  ASSERT_EQ(cudnnConvolutionBackwardFilter(c.handle, &kOne, c.x, x.values, c.y, dy.values, c.operation,
-                                           CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, workspace.values, 32, &kZero, c.filter,
-                                           dfilter.values),
-            CUDNN_STATUS_SUCCESS);
+  of_filter.GradientOfFilter();
+  ASSERT_TRUE(of_filter.Run(x, dfilter, dy).is_good());
   EXPECT_EQ(dfilter.Values(), (std::vector<float>{0, 0, 1, 2, 11, 12, 0, 0}));
 }
 
 TEST(CudnnTest, RefusesWhatDoesNotFit) {
-  const Convolution c;
-  size_t bytes = 0;
-  ASSERT_EQ(cudnnGetConvolutionBackwardDataWorkspaceSize(c.handle, c.filter, c.y, c.operation, c.x,
-                                                         CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, &bytes),
-            CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(bytes, 32u);
   const Memory x(std::vector<float>(12)), y(std::vector<float>(12)), filter(std::vector<float>(8));
-  EXPECT_EQ(cudnnConvolutionBackwardData(c.handle, &kOne, c.filter, filter.values, c.y, y.values, c.operation,
-                                         CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, filter.values, 31, &kZero, c.x, x.values),
-            CUDNN_STATUS_BAD_PARAM)
-      << "too small a workspace";
-  const Convolution of_other_places(2);
-  EXPECT_EQ(cudnnGetConvolutionForwardWorkspaceSize(c.handle, c.x, c.filter, c.operation, of_other_places.y,
-                                                    CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, &bytes),
-            CUDNN_STATUS_BAD_PARAM)
-      << "places that sizes do not give";
-  cudnnSetConvolutionGroupCount(c.operation, 1);
-  EXPECT_EQ(cudnnGetConvolutionForwardWorkspaceSize(c.handle, c.x, c.filter, c.operation, c.y,
-                                                    CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, &bytes),
-            CUDNN_STATUS_BAD_PARAM)
-      << "channels of the filters";
+  Convolution of_other_places(2);
+  of_other_places.Forward();
+  EXPECT_TRUE(of_other_places.Run(x, filter, y).is_bad()) << "places that sizes do not give";
+  Convolution c;
+  c.Forward();
+  Memory at_4(std::vector<float>(13));
+  ++at_4.values;
+  EXPECT_TRUE(c.Run(at_4, filter, y).is_bad()) << "images that do not begin at a multiple of 16 bytes";
+  --at_4.values;
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ bool MakesSources(const CompileOptions& options) { return MakesCode(options) && 
 
 search::Execution ExecutionOn(const std::string& target, const ir::Training& training) {
   const bool is_cuda = target == "cuda";
-  search::Execution execution{.fuse = is_cuda ? codegen::FusedByCuda() : codegen::FusedByCpu(), .overlaps = is_cuda};
+  search::Execution execution{.fuse = is_cuda ? codegen::FusedByCuda(training.precision) : codegen::FusedByCpu(),
+                              .overlaps = is_cuda};
   if (training.checkpoint_every > 0 && training.mode == ir::Mode::kTrain) {
     execution.checkpoint = is_cuda ? ir::CheckpointCopy::kOnHost : ir::CheckpointCopy::kBesideValues;
   }

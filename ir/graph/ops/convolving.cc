@@ -49,7 +49,9 @@ void AddFactors(ConvolutionOutput output, const ConvolutionShapes& shapes, int64
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 bool IsInBlocks(const TensorType& images) { return images.rank() > 4; }
-int64_t ChannelsOf(const TensorType& images) { return images.shape[1] * (IsInBlocks(images) ? kBlockChannels : 1); }
+int64_t ChannelsOf(const TensorType& images) {
+  return images.shape[1] * (IsInBlocks(images) ? images.shape.back() : 1);
+}
 
 // The samples that are convolved at once, as PartsOfSamples of runtime/math/onednn/convolution.cc says.
 int64_t SamplesAtOnce(const TensorType& x, const TensorType& y) {
@@ -232,9 +234,9 @@ std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string functi
        SlidingArgument(sliding.columns, {tensors.x, 3}, {tensors.y, 3}), Pointer{0}, Pointer{1}, Pointer{kResult}}};
   const bool has_one_group =
       site.attributes.Get(attribute::kGroups) == 1;  // What oneDNN wants depends on their number.
-  if (has_one_group && HasKernelOfBlocks(sliding, site.type(tensors.x).shape, site.type(tensors.y).shape)) {
-    call.arguments.push_back(ImageSides{{tensors.x}, {tensors.y}});
-  }
+  const bool in_small_blocks =
+      has_one_group && HasKernelOfBlocks(sliding, site.type(tensors.x).shape, site.type(tensors.y).shape);
+  call.arguments.push_back(ImageSides{{tensors.x}, {tensors.y}, in_small_blocks});
   return {std::move(call)};
 }
 
@@ -246,7 +248,7 @@ Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const Tensor
   const bool is_sum = output == ConvolutionOutput::kFilter;
   const int64_t samples = is_sum && filter.dtype != DType::kF32 ? x.shape[0] : SamplesAtOnce(x, y);
   const auto images = [&](const TensorType& type, int64_t block) {
-    if (block == 0 || (IsInBlocks(type) && block == kBlockChannels)) return Bytes(0);
+    if (block == 0 || (IsInBlocks(type) && type.shape.back() % block == 0)) return Bytes(0);
     return ElementSize(type.dtype) * (samples * RoundUp(ChannelsOf(type), block) * type.shape[2] * type.shape[3]);
   };
   const auto weights = [&](const CopiedBlocks& padded) {

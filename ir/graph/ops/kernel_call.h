@@ -107,7 +107,8 @@ struct LocalSizes {
   int tensor = 0;
 };
 
-// The channels of a block, of images that lie in blocks of channels: [n, c / 16, h, w, 16] instead of [n, c, h, w].
+// The channels of a small block, of images that lie in blocks of channels: [n, c / 16, h, w, 16] instead of [n, c, h,
+// w].
 inline constexpr int64_t kBlockChannels = 16;
 
 // The sizes of all dimensions of the local piece as it lies in memory, also of an image in blocks of channels.
@@ -120,6 +121,7 @@ struct StoredSizes {
 struct ImageSides {
   std::vector<int> x;
   std::vector<int> y;
+  bool in_small_blocks = true;  // Also in blocks of kBlockChannels; else only in one block of all channels.
 };
 
 // The whole shape, first indexes and sizes, as a Region of the runtime, of the dimensions from `first_dimension` on.

@@ -50,7 +50,8 @@ class Fuser {
     fusion_.written_by = IdVector<ValueId, int>(program.values.size(), -1);
     loop_of_ = IdVector<ValueId, int>(program.values.size(), -1);
     JoinUpdates();
-    if (options.blocks_images) fusion_.in_blocks = FindImagesInBlocks(program);
+    fusion_.images = options.images;
+    fusion_.in_blocks = FindImagesInBlocks(program, options.images);
     if (options.uses_parts) fusion_.parts = FindParts(program);
     Attention attention = FindAttention(program);
     for (AttentionForward& piece : attention.forward) Plan(std::move(piece));

@@ -26,6 +26,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/attention.h"
+#include "ir/program/fuse/image_blocks.h"
 #include "ir/program/fuse/joint_calls.h"
 #include "ir/program/fuse/parts.h"
 #include "ir/program/program.h"
@@ -88,8 +89,9 @@ struct Fusion {
   std::vector<FusedStage> stages;  // In the program's order.
   // Values that exist only inside their stage, and need no memory.
   ValueSet inside;
-  ValueSet in_blocks;  // Images in blocks of channels.
-  Parts parts;         // Values that lie in parts of others.
+  ValueSet in_blocks;                       // Images in blocks of channels.
+  ImageOrder images = ImageOrder::kPlanes;  // How these lie.
+  Parts parts;                              // Values that lie in parts of others.
   // The stage that writes the value; -1 for sources.
   IdVector<ValueId, int> written_by;
 
@@ -112,9 +114,8 @@ enum class LoopBatches {
 
 struct FuseOptions {
   AttentionWorkspace attention_workspace = AttentionWorkspace::kOnGpu;
-  // Images lie in blocks of channels where they can (image_blocks.h).
-  bool blocks_images = false;
-  bool uses_parts = true;  // Parts of larger tensors are read and written where they lie (parts.h).
+  ImageOrder images = ImageOrder::kPlanes;  // How they lie where they can (image_blocks.h).
+  bool uses_parts = true;                   // Parts of larger tensors are read and written where they lie (parts.h).
   Epilogues epilogues = Epilogues::kBias;
   // At most; fewer where a step would need more memory (PlanMemory).
   LoopBatches loop_batches = LoopBatches::kNone;

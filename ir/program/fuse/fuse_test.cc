@@ -105,8 +105,8 @@ Graph Convolutions(int64_t channels) {
 }
 
 // The names of the values in blocks, in the order of the program.
-std::string InBlocksText(const Program& program) {
-  const ValueSet in_blocks = FindImagesInBlocks(program);
+std::string InBlocksText(const Program& program, ImageOrder order = ImageOrder::kBlocks) {
+  const ValueSet in_blocks = FindImagesInBlocks(program, order);
   std::string text;
   for (int i = 0; i < static_cast<int>(program.values.size()); ++i) {
     if (in_blocks.contains(ValueId(i))) text += (text.empty() ? "" : " ") + program.value(ValueId(i)).name;
@@ -121,9 +121,18 @@ TEST(ImageBlocks, AreWhereAllTakeThem) {
   EXPECT_EQ(InBlocksText(SingleRankProgram(Convolutions(48))), absl::StrCat(kFirstInBlocks, kSecondInBlocks));
   EXPECT_EQ(InBlocksText(SingleRankProgram(Convolutions(24))), kFirstInBlocks);
   const Program program = SingleRankProgram(Convolutions(48));
-  EXPECT_EQ(StagesText(program, Fuse(program, {.blocks_images = true})), StagesText(program, Fuse(program)));
+  EXPECT_EQ(StagesText(program, Fuse(program, {.images = ImageOrder::kBlocks})), StagesText(program, Fuse(program)));
   EXPECT_FALSE(Fuse(program).in_blocks.contains(Named(program, "conv1.relu")));
   EXPECT_EQ(InBlocksText(SingleRankProgram(DenseForward())), "");
+}
+
+// One block of all channels may have any number of them, and groups; what has one channel lies so in any order.
+TEST(ImageBlocks, MayHaveAllChannels) {
+  EXPECT_EQ(InBlocksText(SingleRankProgram(Convolutions(24)), ImageOrder::kChannelsLast),
+            absl::StrCat(kFirstInBlocks, kSecondInBlocks));
+  EXPECT_EQ(InBlocksText(SingleRankProgram(Convolutions(24)), ImageOrder::kPlanes), "");
+  EXPECT_EQ(SizesInBlocks(ImageOrder::kChannelsLast, {2, 24, 5, 6}), (Shape{2, 1, 5, 6, 24}));
+  EXPECT_EQ(SizesInBlocks(ImageOrder::kBlocks, {2, 48, 5, 6}), (Shape{2, 3, 5, 6, 16}));
 }
 
 // One reader that takes no blocks is enough.
@@ -138,7 +147,7 @@ TEST(ImageBlocks, AreNotLookedAt) {
 // Gradients lie like what they are of.
 TEST(ImageBlocks, AreInBothDirections) {
   const Program program = SingleRankProgram(Trained(Convolutions(48), {}));
-  const ValueSet in_blocks = FindImagesInBlocks(program);
+  const ValueSet in_blocks = FindImagesInBlocks(program, ImageOrder::kBlocks);
   for (const char* name :
        {"places.grad", "conv2.add.grad", "conv1.max_pool.grad", "conv1.max_pool.index", "conv1.add.grad"}) {
     EXPECT_TRUE(in_blocks.contains(Named(program, name))) << name;

@@ -20,8 +20,9 @@ bool IsConvolution(OpKind kind) {
 // Values that must lie alike are one class, known by one of them.
 class ImageClasses {
  public:
-  explicit ImageClasses(const Program& program)
+  ImageClasses(const Program& program, ImageOrder order)
       : program_(program),
+        order_(order),
         classes_(program.values.size()),
         refuses_(program.values.size(), 0),
         is_convolved_(program.values.size(), 0) {
@@ -55,12 +56,15 @@ class ImageClasses {
     if (std::any_of(cuts.begin() + 2, cuts.end(), [](const AxisList& axes) { return !axes.empty(); })) {
       return false;
     }
-    if (value.type.shape[1] % (kBlockChannels * program_.mesh.Size(value.layout.dimensions[1])) != 0) return false;
+    const int64_t least = order_ == ImageOrder::kBlocks ? kBlockChannels : 1;
+    if (value.type.shape[1] % (least * program_.mesh.Size(value.layout.dimensions[1])) != 0) return false;
     const Shape local = LargestLocalShape(program_, id);
+    if (local[1] == 1) return false;
     return std::any_of(local.begin() + 2, local.end(), [](int64_t size) { return size > 1; });
   }
 
   const Program& program_;
+  const ImageOrder order_;
   DisjointSets<ValueId> classes_;
   IdVector<ValueId, char> refuses_;  // Of the value that stands for its class.
   IdVector<ValueId, char> is_convolved_;
@@ -68,7 +72,7 @@ class ImageClasses {
 
 class BlocksFinder {
  public:
-  explicit BlocksFinder(const Program& program) : program_(program), classes_(program) {}
+  BlocksFinder(const Program& program, ImageOrder order) : program_(program), order_(order), classes_(program, order) {}
 
   ValueSet Run() && {
     for (const Step& step : program_.steps) Look(step);
@@ -144,7 +148,7 @@ class BlocksFinder {
       for (const CallArgument& argument : call.arguments) {
         if (const auto* sizes = std::get_if<StoredSizes>(&argument)) free.push_back(sizes->tensor);
         const auto* const sides = std::get_if<ImageSides>(&argument);
-        if (sides == nullptr) continue;
+        if (sides == nullptr || (order_ == ImageOrder::kBlocks && !sides->in_small_blocks)) continue;
         for (const std::vector<int>& side : {sides->x, sides->y}) {
           for (const int tensor : side) {
             free.push_back(tensor);
@@ -160,24 +164,31 @@ class BlocksFinder {
   }
 
   const Program& program_;
+  const ImageOrder order_;
   RuleTable rules_;
   ImageClasses classes_;
 };
 
 }  // namespace
 
-ValueSet FindImagesInBlocks(const Program& program) {
+ValueSet FindImagesInBlocks(const Program& program, ImageOrder order) {
+  if (order == ImageOrder::kPlanes) return {};
   const bool has_convolutions = std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
     const Compute* const compute = ComputeOf(step);
     return compute != nullptr && IsConvolution(compute->kind);
   });
-  return has_convolutions ? BlocksFinder(program).Run() : ValueSet();
+  return has_convolutions ? BlocksFinder(program, order).Run() : ValueSet();
 }
 
-Shape SizesInBlocks(const Shape& local) {
+int64_t ChannelsOfBlock(ImageOrder order, const Shape& local) {
+  return order == ImageOrder::kBlocks ? kBlockChannels : local[1];
+}
+
+Shape SizesInBlocks(ImageOrder order, const Shape& local) {
   Shape sizes = local;
-  sizes[1] /= kBlockChannels;
-  sizes.push_back(kBlockChannels);
+  const int64_t block = ChannelsOfBlock(order, local);
+  sizes[1] /= block;
+  sizes.push_back(block);
   return sizes;
 }
 

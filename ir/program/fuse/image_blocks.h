@@ -1,5 +1,6 @@
-// Which images lie in blocks of channels in memory, [n, c / 16, h, w, 16] instead of [n, c, h, w], as the convolutions
-// of CPUs want them.
+// Which images lie in blocks of channels in memory, as convolutions want them, instead of [n, c, h, w]: on CPUs [n, c /
+// 16, h, w, 16]; on GPUs [n, h, w, c], which is one block of all channels of the rank, where products are made by
+// matrix units.
 //
 //   conv1.conv2d, conv1.add, conv1.relu   in blocks: a convolution writes them, loops and a pooling read them
 //   conv1.max_pool                        in blocks: a convolution reads it
@@ -14,7 +15,8 @@
 // Collectives, slices, looks, copies, sources, updates, loss and metrics take none. The places of an image may be one
 // dimension, or any number of them.
 //
-// Blocks are of local pieces: every rank has the same number of channels, a multiple of 16, and all places.
+// Blocks are of local pieces: every rank has the same number of channels, with blocks of 16 a multiple of that, and all
+// places.
 #ifndef CLEAVE_IR_PROGRAM_FUSE_IMAGE_BLOCKS_H_
 #define CLEAVE_IR_PROGRAM_FUSE_IMAGE_BLOCKS_H_
 
@@ -23,11 +25,20 @@
 
 namespace cleave::ir {
 
+enum class ImageOrder {
+  kPlanes,        // [n, c, h, w]: no image lies in blocks.
+  kBlocks,        // [n, c / 16, h, w, 16]
+  kChannelsLast,  // [n, 1, h, w, c]
+};
+
 // Nearly linear in steps.
-ValueSet FindImagesInBlocks(const Program& program);
+ValueSet FindImagesInBlocks(const Program& program, ImageOrder order);
+
+// The channels of a block of an image of these local sizes.
+int64_t ChannelsOfBlock(ImageOrder order, const Shape& local);
 
 // The local sizes of an image in blocks, as it lies: [n, c / 16, h, w, 16].
-Shape SizesInBlocks(const Shape& local);
+Shape SizesInBlocks(ImageOrder order, const Shape& local);
 
 }  // namespace cleave::ir
 

@@ -12,7 +12,6 @@
 #include "runtime/kernels/indexing.h"
 #include "runtime/kernels/neighbors.h"
 #include "runtime/kernels/partners.h"
-#include "runtime/kernels/pooling.h"
 #include "runtime/kernels/reduce.h"
 #include "runtime/kernels/show.h"
 #include "runtime/mesh/mesh.h"
@@ -38,54 +37,6 @@ TEST(Reduce, DoesNotDependOnTheNumberOfThreads) {
     omp_set_num_threads(3);
     ReduceSum(x.data(), {300, 517}, axes, three.data());
     EXPECT_EQ(one, three);
-  }
-}
-
-// Planes of `size` elements as blocks of channels hold them.
-template <typename T>
-std::vector<T> InBlocks(const std::vector<T>& values, int64_t size) {
-  std::vector<T> result(values.size());
-  for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
-    const int64_t plane = i / size;
-    const int64_t at = (plane / kBlockChannels * size + i % size) * kBlockChannels + plane % kBlockChannels;
-    result[static_cast<size_t>(at)] = values[static_cast<size_t>(i)];
-  }
-  return result;
-}
-
-// Whatever lies in blocks, pooling makes the same of it.
-TEST(Pooling, OfBlocks) {
-  constexpr int64_t kPlanes = 48;
-  const Sliding rows = {.input = {0, 9}, .output = {0, 5}, .kernel = 3, .stride = 2, .padding = 1};
-  const Sliding columns = {.input = {0, 20}, .output = {0, 10}, .kernel = 2, .stride = 2};
-  const int64_t x_size = rows.input.size * columns.input.size;
-  const int64_t y_size = rows.output.size * columns.output.size;
-  const std::vector<float> x = RandomValues(kPlanes * x_size, 1);
-  const std::vector<float> dy = RandomValues(kPlanes * y_size, 2);
-  std::vector<int32_t> index(dy.size());
-  MaxPoolIndex(x.data(), kPlanes, rows, columns, index.data());
-  for (const ImageBlocks& blocks : {ImageBlocks{.x = true}, ImageBlocks{.y = true}, ImageBlocks{true, true}}) {
-    const auto lying = [](const auto& values, int64_t size, bool in_blocks) {
-      return in_blocks ? InBlocks(values, size) : values;
-    };
-    const auto as_x = [&](const auto& values) { return lying(values, x_size, blocks.x); };
-    const auto as_y = [&](const auto& values) { return lying(values, y_size, blocks.y); };
-    const auto forward = [&](auto pool, auto value) {
-      std::vector<decltype(value)> ordinary(dy.size()), result(dy.size());
-      pool(x.data(), kPlanes, rows, columns, ordinary.data(), ImageBlocks{});
-      pool(as_x(x).data(), kPlanes, rows, columns, result.data(), blocks);
-      EXPECT_EQ(result, as_y(ordinary));
-    };
-    forward(MaxPool, 0.0f);
-    forward(AvgPool, 0.0f);
-    forward(MaxPoolIndex, int32_t{0});
-    std::vector<float> ordinary(x.size()), result(x.size());
-    MaxPoolGradient(dy.data(), index.data(), kPlanes, rows, columns, ordinary.data());
-    MaxPoolGradient(as_y(dy).data(), as_y(index).data(), kPlanes, rows, columns, result.data(), blocks);
-    EXPECT_EQ(result, as_x(ordinary));
-    AvgPoolGradient(dy.data(), kPlanes, rows, columns, ordinary.data());
-    AvgPoolGradient(as_y(dy).data(), kPlanes, rows, columns, result.data(), blocks);
-    EXPECT_EQ(result, as_x(ordinary));
   }
 }
 

@@ -247,11 +247,11 @@ Part OneOf(const Sliding& rows, const Sliding& columns) {
 // The planes of images and of results.
 template <typename T>
 Planes<T> PlanesOfX(T* x, const Sliding& rows, const Sliding& columns, const ImageBlocks& blocks) {
-  return {x, rows.input.size * columns.input.size, blocks.x};
+  return {x, rows.input.size * columns.input.size, blocks.x > 0};
 }
 template <typename T>
 Planes<T> PlanesOfY(T* y, const Sliding& rows, const Sliding& columns, const ImageBlocks& blocks) {
-  return {y, rows.output.size * columns.output.size, blocks.y};
+  return {y, rows.output.size * columns.output.size, blocks.y > 0};
 }
 
 }  // namespace

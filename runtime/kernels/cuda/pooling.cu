@@ -1,5 +1,6 @@
 // Pooling: a thread for each place of the result, and for each element of a gradient. A gradient's places are added in
 // one order: row by row, and in a row from the last place that sees the element to the first.
+#include <algorithm>
 #include <limits>
 
 #include "runtime/device/cuda/cuda.h"
@@ -13,24 +14,52 @@ namespace {
 
 constexpr float kLeast = -std::numeric_limits<float>::infinity();
 
+// A plane's element in memory: the first one, and how far its places are apart.
+struct Plane {
+  int64_t begin;
+  int64_t step;
+
+  CLEAVE_PORTABLE int64_t At(int64_t place) const { return begin + place * step; }
+};
+
+// How the planes of images, or of what is pooled, lie: `size` places each, one behind another, or with those of
+// `channels` planes side by side.
+struct PlaneOrder {
+  int64_t size;
+  int64_t channels;  // At least 1.
+
+  // Element `n` of memory, as its place in a plane; the plane, in memory.
+  CLEAVE_PORTABLE int64_t PlaceOf(int64_t n) const { return n / channels % size; }
+  CLEAVE_PORTABLE int64_t PlaneOf(int64_t n) const { return n / channels / size * channels + n % channels; }
+  CLEAVE_PORTABLE Plane Of(int64_t plane) const {
+    return {plane / channels * channels * size + plane % channels, channels};
+  }
+};
+
 struct Planes {
   int64_t count;
   Slide rows;
   Slide columns;
+  PlaneOrder inputs;
+  PlaneOrder outputs;
 
-  CLEAVE_PORTABLE int64_t inputs() const { return rows.input * columns.input; }
-  CLEAVE_PORTABLE int64_t outputs() const { return rows.output * columns.output; }
+  Planes(int64_t planes, const Sliding& along_rows, const Sliding& along_columns, const ImageBlocks& blocks)
+      : count(planes),
+        rows(along_rows),
+        columns(along_columns),
+        inputs{rows.input * columns.input, std::max<int64_t>(blocks.x, 1)},
+        outputs{rows.output * columns.output, std::max<int64_t>(blocks.y, 1)} {}
 };
 
-// Calls f(element, tap) for the elements of plane `x` that the kernel sees at a place, row by row.
+// Calls f(element, tap) for the elements of a plane that the kernel sees at a place, row by row.
 template <typename Function>
-__device__ void ForEachElement(const Planes& planes, const float* x, int64_t place, Function f) {
+__device__ void ForEachElement(const Planes& planes, const float* x, const Plane& plane, int64_t place, Function f) {
   const int64_t i = place / planes.columns.output;
   const int64_t j = place % planes.columns.output;
   for (int64_t row = planes.rows.TapsBegin(i); row < planes.rows.TapsEnd(i); ++row) {
-    const float* const line = x + (planes.rows.At(i) + row) * planes.columns.input + planes.columns.At(j);
+    const int64_t line = (planes.rows.At(i) + row) * planes.columns.input + planes.columns.At(j);
     for (int64_t column = planes.columns.TapsBegin(j); column < planes.columns.TapsEnd(j); ++column) {
-      f(line[column], static_cast<int32_t>(row * planes.columns.kernel + column));
+      f(x[plane.At(line + column)], static_cast<int32_t>(row * planes.columns.kernel + column));
     }
   }
 }
@@ -51,11 +80,11 @@ __device__ void ForEachPlace(const Planes& planes, int64_t element, Function f) 
 
 // The largest element that each place sees, where it is wanted, and the first tap that sees it.
 __global__ void FindLargest(const float* x, Planes planes, float* y, int32_t* index) {
-  const int64_t outputs = planes.outputs();
-  for (int64_t n = FirstElement(); n < planes.count * outputs; n += ElementStride()) {
+  for (int64_t n = FirstElement(); n < planes.count * planes.outputs.size; n += ElementStride()) {
+    const Plane plane = planes.inputs.Of(planes.outputs.PlaneOf(n));
     float largest = kLeast;
     int32_t best = 0;
-    ForEachElement(planes, x + n / outputs * planes.inputs(), n % outputs, [&](float value, int32_t tap) {
+    ForEachElement(planes, x, plane, planes.outputs.PlaceOf(n), [&](float value, int32_t tap) {
       const bool larger = RanksBefore(value, largest);
       largest = larger ? value : largest;
       best = larger ? tap : best;
@@ -66,31 +95,30 @@ __global__ void FindLargest(const float* x, Planes planes, float* y, int32_t* in
 }
 
 __global__ void FindMeans(const float* x, Planes planes, float part, float* y) {
-  const int64_t outputs = planes.outputs();
-  for (int64_t n = FirstElement(); n < planes.count * outputs; n += ElementStride()) {
+  for (int64_t n = FirstElement(); n < planes.count * planes.outputs.size; n += ElementStride()) {
+    const Plane plane = planes.inputs.Of(planes.outputs.PlaneOf(n));
     float sum = 0.0f;
-    ForEachElement(planes, x + n / outputs * planes.inputs(), n % outputs, [&](float value, int32_t) { sum += value; });
+    ForEachElement(planes, x, plane, planes.outputs.PlaceOf(n), [&](float value, int32_t) { sum += value; });
     y[n] = sum * part;
   }
 }
 
 __global__ void CollectFromLargest(const float* dy, const int32_t* index, Planes planes, float* dx) {
-  const int64_t inputs = planes.inputs();
-  for (int64_t n = FirstElement(); n < planes.count * inputs; n += ElementStride()) {
-    const int64_t begin = n / inputs * planes.outputs();
+  for (int64_t n = FirstElement(); n < planes.count * planes.inputs.size; n += ElementStride()) {
+    const Plane plane = planes.outputs.Of(planes.inputs.PlaneOf(n));
     float sum = 0.0f;
-    ForEachPlace(planes, n % inputs,
-                 [&](int64_t place, int32_t tap) { sum += index[begin + place] == tap ? dy[begin + place] : 0.0f; });
+    ForEachPlace(planes, planes.inputs.PlaceOf(n), [&](int64_t place, int32_t tap) {
+      sum += index[plane.At(place)] == tap ? dy[plane.At(place)] : 0.0f;
+    });
     dx[n] = sum;
   }
 }
 
 __global__ void CollectFromMeans(const float* dy, Planes planes, float part, float* dx) {
-  const int64_t inputs = planes.inputs();
-  for (int64_t n = FirstElement(); n < planes.count * inputs; n += ElementStride()) {
-    const float* const from = dy + n / inputs * planes.outputs();
+  for (int64_t n = FirstElement(); n < planes.count * planes.inputs.size; n += ElementStride()) {
+    const Plane plane = planes.outputs.Of(planes.inputs.PlaneOf(n));
     float sum = 0.0f;
-    ForEachPlace(planes, n % inputs, [&](int64_t place, int32_t) { sum += from[place] * part; });
+    ForEachPlace(planes, planes.inputs.PlaceOf(n), [&](int64_t place, int32_t) { sum += dy[plane.At(place)] * part; });
     dx[n] = sum;
   }
 }
@@ -102,33 +130,33 @@ float PartOfOne(const Sliding& rows, const Sliding& columns) {
 }  // namespace
 
 void MaxPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y,
-             const ImageBlocks&) {
-  const Planes all = {planes, Slide(rows), Slide(columns)};
-  Launch(FindLargest, ForElements(planes * all.outputs()), x, all, y, nullptr);
+             const ImageBlocks& blocks) {
+  const Planes all(planes, rows, columns, blocks);
+  Launch(FindLargest, ForElements(planes * all.outputs.size), x, all, y, nullptr);
 }
 
 void MaxPoolIndex(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, int32_t* index,
-                  const ImageBlocks&) {
-  const Planes all = {planes, Slide(rows), Slide(columns)};
-  Launch(FindLargest, ForElements(planes * all.outputs()), x, all, nullptr, index);
+                  const ImageBlocks& blocks) {
+  const Planes all(planes, rows, columns, blocks);
+  Launch(FindLargest, ForElements(planes * all.outputs.size), x, all, nullptr, index);
 }
 
 void MaxPoolGradient(const float* dy, const int32_t* index, int64_t planes, const Sliding& rows, const Sliding& columns,
-                     float* dx, const ImageBlocks&) {
-  const Planes all = {planes, Slide(rows), Slide(columns)};
-  Launch(CollectFromLargest, ForElements(planes * all.inputs()), dy, index, all, dx);
+                     float* dx, const ImageBlocks& blocks) {
+  const Planes all(planes, rows, columns, blocks);
+  Launch(CollectFromLargest, ForElements(planes * all.inputs.size), dy, index, all, dx);
 }
 
 void AvgPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y,
-             const ImageBlocks&) {
-  const Planes all = {planes, Slide(rows), Slide(columns)};
-  Launch(FindMeans, ForElements(planes * all.outputs()), x, all, PartOfOne(rows, columns), y);
+             const ImageBlocks& blocks) {
+  const Planes all(planes, rows, columns, blocks);
+  Launch(FindMeans, ForElements(planes * all.outputs.size), x, all, PartOfOne(rows, columns), y);
 }
 
 void AvgPoolGradient(const float* dy, int64_t planes, const Sliding& rows, const Sliding& columns, float* dx,
-                     const ImageBlocks&) {
-  const Planes all = {planes, Slide(rows), Slide(columns)};
-  Launch(CollectFromMeans, ForElements(planes * all.inputs()), dy, all, PartOfOne(rows, columns), dx);
+                     const ImageBlocks& blocks) {
+  const Planes all(planes, rows, columns, blocks);
+  Launch(CollectFromMeans, ForElements(planes * all.inputs.size), dy, all, PartOfOne(rows, columns), dx);
 }
 
 }  // namespace cleave::runtime

@@ -85,6 +85,10 @@ class Pass {
 std::vector<Pass> Passes(std::vector<int64_t> shape, const std::vector<int>& axes) {
   std::vector<bool> reduced(shape.size(), axes.empty());
   for (const int axis : axes) reduced[static_cast<size_t>(axis)] = true;
+  // A dimension of one element parts nothing: that of the blocks of images whose channels lie last.
+  for (size_t d = 1; d < shape.size(); ++d) {
+    if (shape[d] == 1) reduced[d] = reduced[d - 1];
+  }
   std::vector<Pass> passes;
   ColumnShape split;
   for (size_t d = shape.size(); d-- > 0;) {

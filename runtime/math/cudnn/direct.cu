@@ -15,6 +15,7 @@ struct Images {
   int64_t group_filters;  // Filters of one group.
   Slide rows;
   Slide columns;
+  ImageBlocks last;  // Of which images the channels lie last.
 
   explicit Images(const ConvolutionShape& shape)
       : samples(shape.sizes.samples),
@@ -23,15 +24,18 @@ struct Images {
         filter_channels(shape.sizes.filter_channels),
         group_filters(filters / (channels / filter_channels)),
         rows(shape.rows),
-        columns(shape.columns) {}
+        columns(shape.columns),
+        last(shape.blocks) {}
 
   __device__ int64_t X(int64_t sample, int64_t channel, int64_t row, int64_t column) const {
+    if (last.x) return ((sample * rows.input + row) * columns.input + column) * channels + channel;
     return ((sample * channels + channel) * rows.input + row) * columns.input + column;
   }
   __device__ int64_t Filter(int64_t filter, int64_t channel, int64_t row, int64_t column) const {
     return ((filter * filter_channels + channel) * rows.kernel + row) * columns.kernel + column;
   }
   __device__ int64_t Y(int64_t sample, int64_t filter, int64_t row, int64_t column) const {
+    if (last.y) return ((sample * rows.output + row) * columns.output + column) * filters + filter;
     return ((sample * filters + filter) * rows.output + row) * columns.output + column;
   }
 };
@@ -59,7 +63,7 @@ __global__ void MakeY(Images images, int64_t count, const In* x, const In* filte
         }
       }
     }
-    y[at] = static_cast<Out>(sum);
+    y[images.Y(sample, filter, i, j)] = static_cast<Out>(sum);
   }
 }
 
@@ -87,7 +91,7 @@ __global__ void MakeDx(Images images, int64_t count, const In* dy, const In* fil
         }
       }
     }
-    dx[at] = static_cast<Out>(sum);
+    dx[images.X(sample, channel, row, column)] = static_cast<Out>(sum);
   }
 }
 

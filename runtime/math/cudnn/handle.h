@@ -2,9 +2,9 @@
 #ifndef CLEAVE_RUNTIME_MATH_CUDNN_HANDLE_H_
 #define CLEAVE_RUNTIME_MATH_CUDNN_HANDLE_H_
 
-// Defining CLEAVE_WITHOUT_CUDNN leaves the library out although it is there.
+// Whether the library and cudnn-frontend are there. Defining CLEAVE_WITHOUT_CUDNN leaves them out although they are.
 #if defined(__has_include) && !defined(CLEAVE_WITHOUT_CUDNN)
-#if __has_include(<cudnn.h>)
+#if __has_include(<cudnn.h>) && __has_include(<cudnn_frontend.h>)
 #define CLEAVE_HAS_CUDNN 1
 #endif
 #endif

@@ -5,7 +5,7 @@
 
 #include "runtime/math/cudnn/handle.h"
 
-#if CLEAVE_HAS_CUDNN && __has_include(<cudnn_frontend.h>)
+#if CLEAVE_HAS_CUDNN
 
 #include <algorithm>
 #include <cstdint>

@@ -2,5 +2,5 @@
 #define CLEAVE_WITHOUT_CUDNN
 
 #include "runtime/math/cudnn/convolution.cu"
-#include "runtime/math/cudnn/cudnn.cu"
+#include "runtime/math/cudnn/convolution_plan.cc"
 #include "runtime/math/cudnn/direct.cu"
