@@ -2,7 +2,8 @@
 # Question: for which attention and which convolutions does cuDNN have plans, on GPUs that are not here, and what workspace
 # do they take?
 #
-#   bazel run //bench/sdpa          of attention; with `-- convolutions` of convolutions. CUDA_HOME=/usr/local/cuda, PYTHON=python3 (whose pip has the two packages) in the environment
+#   bazel run //bench/sdpa [-- convolutions]   CUDA_HOME=/usr/local/cuda, PYTHON=python3 (whose pip has the two packages) in
+#                                              the environment
 #
 # Needs the CUDA toolkit, and by pip nvidia-cudnn-cu13 and nvidia-cudnn-frontend, but neither a GPU nor a driver.
 set -eu

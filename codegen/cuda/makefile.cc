@@ -95,7 +95,7 @@ CUDA_LIBS = $(foreach folder,$(LIBRARY_FOLDERS),-L$(folder) -Wl,-rpath,$(folder)
 ifneq ($(call has,cudnn.h),)
 CUDA_LIBS += $(call library,cudnn)
 endif
-# Attention by cuDNN needs cudnn-frontend, which compiles with exceptions only, and names functions of NVRTC. Its large
+# Attention and convolutions by cuDNN need cudnn-frontend, which compiles with exceptions only, and names functions of NVRTC. Its large
 # headers need not be read to know that they are there.
 ifneq ($(wildcard runtime/math/cudnn/sdpa.cc),)
 ifndef CUDNN_FRONTEND_HOME
@@ -105,8 +105,8 @@ ifneq ($(and $(call has,cudnn.h),$(call has,cudnn_frontend_version.h,$(FLAGS_run
 CUDA_THROWING = runtime/math/cudnn.cc
 CUDA_LIBS += $(call library,nvrtc)
 else
-$(info cuDNN or cudnn-frontend is not there: attention in bf16 and f16 will be computed by kernels of this program, \
-	which take longer. Install them (pip install nvidia-cudnn-cu13 nvidia-cudnn-frontend), or say where they are: \
+$(info cuDNN or cudnn-frontend is not there: convolutions, and attention in bf16 and f16, will be computed by kernels \
+	of this program, which take longer. Install them (pip install nvidia-cudnn-cu13 nvidia-cudnn-frontend), or say where they are: \
 	make CUDNN_HOME=/path CUDNN_FRONTEND_HOME=/path)
 endif
 endif
