@@ -131,7 +131,8 @@ TEST(CudaMakefile, CompilesAttentionWithWhatPipHasInstalled) {
   const std::string make = "COMM=local ARCHS=80";
   const CommandOutput without = Make(folder, make + " PIP=");  // What this machine has installed is not looked for.
   ASSERT_EQ(without.exit_code, 0) << without.text;
-  EXPECT_TRUE(absl::StrContains(without.text, "cudnn-frontend is not there: convolutions, and attention in bf16 and f16"))
+  EXPECT_TRUE(
+      absl::StrContains(without.text, "cudnn-frontend is not there: convolutions, and attention in bf16 and f16"))
       << without.text;
   EXPECT_EQ(RunShell(folder, "./program_local").exit_code, 0);
   WriteText(folder + "/packages/nvidia/cudnn/include/cudnn.h", "");

@@ -28,7 +28,8 @@ Need NeedOf(const Program& program, const Fusion& fusion, const Compute& compute
   if (op.need == nullptr) return {};
   const auto local = [&](ValueId value) {
     const Shape shape = LargestLocalShape(program, value);
-    return TensorType{program.value(value).type.dtype, fusion.in_blocks.contains(value) ? SizesInBlocks(fusion.images, shape) : shape};
+    return TensorType{program.value(value).type.dtype,
+                      fusion.in_blocks.contains(value) ? SizesInBlocks(fusion.images, shape) : shape};
   };
   std::vector<TensorType> inputs;
   for (const ValueId input : compute.inputs) inputs.push_back(local(input));
