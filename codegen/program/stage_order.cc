@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "codegen/source/parts.h"
+
 namespace cleave::codegen {
 namespace {
 
@@ -13,7 +15,15 @@ void AddRange(const Emission& emission, ir::ValueId value, std::vector<MemoryRan
   const ir::BufferPlan::Buffer& buffer = storage.BufferOf(*root);
   // The host's memory is counted as if it lay behind the arena.
   const int64_t begin = buffer.offset + (storage.host.Find(*root) != nullptr ? storage.buffers.total.value() : 0);
-  ranges.push_back({begin, begin + buffer.size.value()});
+  const ir::Part* const part = PartOf(emission, value);
+  const auto run = part == nullptr ? std::nullopt : ir::RunOf(emission.program, value, *part);
+  if (!run.has_value() || storage.PiecesOf(value) > 1) {
+    ranges.push_back({begin, begin + buffer.size.value()});
+    return;
+  }
+  const ir::Value& info = emission.value(value);
+  const int64_t own = begin + run->begin * ir::ElementSize(info.type.dtype).value();
+  ranges.push_back({own, own + ir::LargestLocalBytes(info.layout, emission.program.mesh, info.type).value()});
 }
 
 // What the ranks send each other in the stage, or null.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "codegen/source/buckets.h"
+#include "codegen/source/parts.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 
 namespace cleave::codegen {
@@ -115,7 +116,7 @@ class CollectiveEmitter {
     for (const ir::Transfer& transfer : collective_.transfers) Emit(transfer, code);
   }
 
-  const cpp::Expr& Name(ir::ValueId value) const { return emission_.names[value]; }
+  cpp::Expr Name(ir::ValueId value) const { return PlaceOf(emission_, value); }
   cpp::Expr Group() const { return cpp::Name(emission_.groups.by_axes.at(collective_.axes)); }
   cpp::Expr Count(ir::ValueId value) const { return emission_.sizes.Count(value).Value(); }
 
@@ -161,8 +162,7 @@ class CollectiveEmitter {
   }
 
   void Emit(const ir::Transfer& transfer, cpp::Code& code) {
-    const cpp::Expr& input = Name(transfer.input);
-    const cpp::Expr& output = Name(transfer.output);
+    const cpp::Expr input = Name(transfer.input), output = Name(transfer.output);
     switch (collective_.kind) {
       case ir::CollectiveKind::kAllReduce:
         return;

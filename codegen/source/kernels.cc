@@ -11,6 +11,7 @@
 #include "base/check/check.h"
 #include "base/match/match.h"
 #include "codegen/source/loop.h"
+#include "codegen/source/parts.h"
 #include "ir/graph/ops/kernel_call.h"
 
 namespace cleave::codegen {
@@ -49,7 +50,7 @@ class CallWriter {
     if (joint_ != nullptr) return *ir::ValueOf(emission_.program, *joint_, tensor);
     return tensor == ir::kResult ? compute_.output : compute_.inputs[static_cast<size_t>(tensor)];
   }
-  const cpp::Expr& Name(int tensor) const { return tensor == ir::kResult ? output_ : emission_.names[Value(tensor)]; }
+  cpp::Expr Name(int tensor) const { return tensor == ir::kResult ? output_ : PlaceOf(emission_, Value(tensor)); }
   SizeProduct Size(const ir::LocalDimension& of) { return emission_.sizes.Size(Value(of.tensor), of.dimension); }
   cpp::Expr Begin(const ir::LocalDimension& of) { return emission_.sizes.Begin(Value(of.tensor), of.dimension); }
 
@@ -76,7 +77,7 @@ class CallWriter {
   cpp::Expr Of(const ir::NoTensor&) { return cpp::Name("nullptr"); }
   cpp::Expr Of(const ir::Pointer& pointer) {
     if (IsMissing(pointer.tensor)) return Of(ir::NoTensor());
-    const cpp::Expr& name = Name(pointer.tensor);
+    cpp::Expr name = Name(pointer.tensor);
     if (!repeated_ || !pointer.step.has_value()) return name;
     return name + cpp::Name("i") * Product(*pointer.step).Value();
   }
@@ -87,7 +88,7 @@ class CallWriter {
     return Of(ir::NoTensor());
   }
   cpp::Expr Of(const ir::ResultWithGradients& result) {
-    const cpp::Expr& name = Name(ir::ResultOf(result.companion));
+    const cpp::Expr name = Name(ir::ResultOf(result.companion));
     const int step = *joint_->companions[static_cast<size_t>(result.companion)];
     // Without gradients the pass of the companion does not follow.
     const bool is_early = emission_.step(step).phase != emission_.step(joint_->op).phase;
@@ -180,7 +181,7 @@ void EmitKernel(Emission& emission, int step, cpp::Code& code) {
   const ir::Step& info = emission.step(step);
   const ir::ValueId output = ir::ComputeOf(info)->output;
   EmitBeforeCalls(emission, step, code);
-  WriteCalls(emission, info, emission.names[output], std::nullopt, code);
+  WriteCalls(emission, info, PlaceOf(emission, output), std::nullopt, code);
 }
 
 std::vector<ir::KernelCall> SeparateCalls(const Emission& emission, const ir::FusedStage& stage) {
@@ -201,7 +202,7 @@ void EmitBeforeCalls(Emission& emission, int step, cpp::Code& code) {
 
 void EmitCall(Emission& emission, int step, const ir::KernelCall& call, cpp::Code& code) {
   const ir::Step& info = emission.step(step);
-  CallWriter(emission, info, emission.names[ir::ComputeOf(info)->output]).Write(call, std::nullopt, code);
+  CallWriter(emission, info, PlaceOf(emission, ir::ComputeOf(info)->output)).Write(call, std::nullopt, code);
 }
 
 void EmitJointCall(Emission& emission, const ir::JointCall& joint, cpp::Code& code) {
@@ -211,7 +212,7 @@ void EmitJointCall(Emission& emission, const ir::JointCall& joint, cpp::Code& co
   const std::vector<int> writing = WritingSteps(emission, joint.steps);
   Announce(emission, joint.steps, InPlaceText(emission, joint.steps), code);
   Watch(emission, writing.front(), ir::ComputeOf(emission.step(writing.front()))->output, code);
-  CallWriter(emission, emission.step(joint.op), emission.names[op.output], &joint)
+  CallWriter(emission, emission.step(joint.op), PlaceOf(emission, op.output), &joint)
       .Write(calls.front(), std::nullopt, code);
   WatchOtherResults(emission, writing, code);
 }
@@ -231,7 +232,7 @@ void EmitCallBatch(Emission& emission, const ir::CallBatch& batch, cpp::Code& co
   const auto emit_row = [&](size_t number, cpp::Code& entry) {
     const ir::JointCall& joint = batch.calls[number];
     const ir::Step& op = emission.step(joint.op);
-    CallWriter writer(emission, op, emission.names[ir::ComputeOf(op)->output], &joint);
+    CallWriter writer(emission, op, PlaceOf(emission, ir::ComputeOf(op)->output), &joint);
     entry.Do(cpp::Name(rows.name).Call("push_back", {cpp::Braces(writer.Arguments(call_of(joint)))}));
   };
   const auto in_loops = emission.rows_in_loops.find(steps.front());

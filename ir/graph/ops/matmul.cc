@@ -430,7 +430,8 @@ OpDefinition ScaledProduct(OpDefinition product) {
 OpDefinition DefineMatmul() {
   return OpDefinition{.op_class = OpClass::kProduct,
                       .treatment = Treatment::kProduct,
-                      .signature = {{.name = "a"},
+                      .writes_runs = true,
+                      .signature = {{.name = "a", .takes_runs = true},
                                     {.name = "b"},
                                     OptionalAttribute(attribute::kTransposeA, false),
                                     OptionalAttribute(attribute::kTransposeB, false),

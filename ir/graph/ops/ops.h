@@ -87,6 +87,8 @@ struct Argument {
   // stride of their own, that of the very last being 1, and all in front of them have one together. 0: its elements lie
   // one behind another.
   int strides = 0;
+  // Whether such elements may be a run of a larger tensor, from any of its elements on.
+  bool takes_runs = false;
 };
 
 // The optional argument of losses that has a number for each sample. In metrics it is the mask of the padding.
@@ -234,7 +236,8 @@ struct OpDefinition {
   std::vector<int> reads_16_bits = {};
   bool gives_16_bits = false;
   std::optional<Boxes> boxes = {};
-  int result_strides = 0;  // Argument::strides, of the result: its call can write it as a part of a larger tensor.
+  int result_strides = 0;    // Argument::strides, of the result: its call can write it as a part of a larger tensor.
+  bool writes_runs = false;  // Argument::takes_runs, of the result.
 
   // How a model calls it.
   std::vector<Argument> signature = {};

@@ -59,7 +59,8 @@ struct Dimensions {
 
   const Shape& shape() const { return program.value(value).type.shape; }
   int rank() const { return program.value(value).type.rank(); }
-  bool IsOne(int d) const { return shape()[static_cast<size_t>(d)] == 1; }
+  // On every rank.
+  bool IsOne(int d) const { return NormalOf(program, {(*this)[d]}) == NormalProduct{}; }
   Extent operator[](int d) const { return {value, d}; }
 };
 
@@ -195,10 +196,24 @@ Part BoxIn(Part part, const BoxPlace& box) {
   return part;
 }
 
-// Whether what reads or writes `value` with so many strides (Argument::strides) can do so where it lies.
-bool Takes(const Program& program, ValueId value, const Part& part, int strides) {
+// How a call reads or writes a tensor: Argument::strides and Argument::takes_runs.
+struct Access {
+  int strides = 0;
+  bool takes_runs = false;
+};
+
+// Whether the elements lie one behind another.
+bool IsRun(const Dimensions& dimensions, const Part& part) {
+  Extents inner;
+  return LieAsOne(dimensions, 0, dimensions.rank(), part.strides, inner) &&
+         NormalOf(dimensions.program, inner) == NormalProduct{};
+}
+
+// Whether what reads or writes `value` can do so where it lies.
+bool Takes(const Program& program, ValueId value, const Part& part, const Access& access) {
   const Dimensions dimensions{program, value};
-  const int last = dimensions.rank() - 1;
+  if (access.takes_runs && IsRun(dimensions, part)) return true;
+  const int last = dimensions.rank() - 1, strides = access.strides;
   if (strides == 0 || last + 1 < strides) return false;
   const Extents& of_last = part.strides[static_cast<size_t>(last)];
   if (!dimensions.IsOne(last) && NormalOf(program, of_last) != NormalProduct{}) return false;
@@ -265,17 +280,22 @@ class PartFinder {
       if (const std::optional<BoxPlace> box = SliceIn(program_, step))
         return Follow(box->part, BoxIn(own, *box), except, followers);
       followers.wait = followers.wait || IsInBackwardHalf(step);
-      return Takes(program_, value, own, StridesOf(reader));
+      return Takes(program_, value, own, AccessOf(reader));
     });
   }
 
-  // Argument::strides of what reads the value.
-  static int StridesOf(const Reader& reader) {
+  static Access AccessOf(const Reader& reader) {
     const Compute* const compute = ComputeOf(*reader.step);
-    if (compute == nullptr) return 0;
+    if (compute == nullptr) return {};
     const std::vector<Argument>& signature = DefinitionOf(compute->kind).signature;
     const auto input = static_cast<size_t>(reader.input);
-    return input < signature.size() ? signature[input].strides : 0;
+    if (input >= signature.size()) return {};
+    return {.strides = signature[input].strides, .takes_runs = signature[input].takes_runs};
+  }
+
+  static Access ResultAccessOf(const Compute& compute) {
+    const OpDefinition& definition = DefinitionOf(compute.kind);
+    return {.strides = definition.result_strides, .takes_runs = definition.writes_runs};
   }
 
   // Whether a value that is made in the forward half of a step is read in the other half, by itself or reshaped.
@@ -283,6 +303,15 @@ class PartFinder {
     return is_kept_[value] != 0 || absl::c_any_of(readers_[value], [&](const Reader& reader) {
              return IsAlias(*reader.step) ? Waits(Writes(*reader.step).front()) : IsInBackwardHalf(*reader.step);
            });
+  }
+
+  // The reduction of one tensor that the step is, or null.
+  static const Collective* ReductionOf(const Step& step) {
+    const auto* const collective = std::get_if<Collective>(&step.action);
+    const bool is_one =
+        collective != nullptr && collective->transfers.size() == 1 &&
+        (collective->kind == CollectiveKind::kAllReduce || collective->kind == CollectiveKind::kReduceScatter);
+    return is_one ? collective : nullptr;
   }
 
   // Whether both run in the same passes of a step.
@@ -305,13 +334,25 @@ class PartFinder {
         part = Reshaped(program_, *part, value, source);
         value = source;
       }
-      const Step& writer = *writer_[value];
-      const Compute* const made = ComputeOf(writer);
-      if (!part.has_value() || made == nullptr || parts_.contains(value) || found.contains(value)) return;
-      if (!RunTogether(writer, step)) return;
-      if (!Takes(program_, value, *part, DefinitionOf(made->kind).result_strides)) return;
+      if (!part.has_value() || parts_.contains(value) || found.contains(value)) return;
       Followers followers;
-      if (!Follow(value, *std::move(part), {&step, input++}, followers)) return;
+      Reader reader{&step, input++};
+      if (const Collective* const reduced = ReductionOf(*writer_[value]); reduced != nullptr) {
+        if (!RunTogether(*writer_[value], step) || !IsRun({program_, value}, *part)) return;
+        if (!Follow(value, *part, reader, followers)) return;
+        // An all_reduce is done where its input was made.
+        reader = {writer_[value], 0};
+        value = reduced->transfers.front().input;
+        if (parts_.contains(value) || found.contains(value)) return;
+        if (reduced->kind == CollectiveKind::kReduceScatter) part = std::nullopt;
+      }
+      if (part.has_value()) {
+        const Step& writer = *writer_[value];
+        const Compute* const made = ComputeOf(writer);
+        if (made == nullptr || !RunTogether(writer, step)) return;
+        if (!Takes(program_, value, *part, ResultAccessOf(*made))) return;
+        if (!Follow(value, *std::move(part), reader, followers)) return;
+      }
       if (followers.wait && !waits) return;
       found.merge(followers.parts);
     }
@@ -374,6 +415,16 @@ bool LiesInPlace(const Parts& parts, const Step& step) {
     const auto part = parts.find(input);
     return part != parts.end() && part->second.whole == compute.output;
   });
+}
+
+std::optional<PartOnRank> RunOf(const Program& program, ValueId value, const Part& part) {
+  const bool is_alike = absl::c_all_of(part.shifts, [&](const Shift& shift) {
+    const auto d = static_cast<size_t>(shift.dimension);
+    return program.value(shift.box).layout.dimensions[d].empty() &&
+           program.value(shift.whole).layout.dimensions[d].empty() && NormalOf(program, shift.stride).others.empty();
+  });
+  if (!is_alike || !IsRun({program, value}, part)) return std::nullopt;
+  return PartOn(program, part, 0);
 }
 
 PartOnRank PartOn(const Program& program, const Part& part, int rank) {

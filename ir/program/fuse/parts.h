@@ -6,8 +6,9 @@
 //
 // A slice is not made if all that read it can step over what lies between its elements. It then lies in the tensor of
 // which it is a slice, and this lives as long as the slice is needed. The other way around, a concatenation is not made
-// if all its inputs are results that can be written into their places of it. What can be read and written so the op
-// table says (Argument::strides, OpDefinition::result_strides), and what is a slice or a concatenation (Boxes).
+// if all its inputs are results that can be written into their places of it; there a reduction may complete them.
+// What can be read and written so the op table says (Argument::strides and takes_runs, OpDefinition::result_strides and
+// writes_runs), and what is a slice or a concatenation (Boxes).
 //
 // A tensor is kept longer for its parts only if these are as large as it, or if it is kept anyway: a slice for which
 // the forward pass would keep a larger tensor for the backward pass is made.
@@ -16,6 +17,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -69,6 +71,10 @@ struct PartOnRank {
   std::vector<int64_t> strides;
 };
 PartOnRank PartOn(const Program& program, const Part& part, int rank);
+
+// Where the part `value` begins, if that is the same on all ranks, and its elements lie one behind another; else
+// nullopt.
+std::optional<PartOnRank> RunOf(const Program& program, ValueId value, const Part& part);
 
 }  // namespace cleave::ir
 
