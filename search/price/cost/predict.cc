@@ -210,6 +210,13 @@ class Clocks {
     return Seconds(begin);
   }
 
+  // Nothing is done, and nothing waits: what the step writes is there when what it reads is. Returns when.
+  Seconds Pass(const ir::Step& step) {
+    const double ready = Ready(step);
+    Write(step, ready);
+    return Seconds(ready);
+  }
+
   // Returns when it begins. `is_result`: only the host reads what it gives, before the update.
   Seconds Collective(const ir::Step& step, Seconds seconds, bool is_result) {
     const double start = std::max(overlaps_ ? Ready(step) : kernels_, collectives_);
@@ -358,6 +365,8 @@ StepCosts CostsOfStep(const ir::Program& program, const ir::Fusion& fusion, cons
       sum.sent_bytes_per_rank += cost.sent * static_cast<double>(cost.runs);
       const bool is_result = result.has_value() && ir::Writes(first).front() == *result;
       costs.begins[i] = clocks.Collective(first, seconds, is_result);
+    } else if (fusion.DoesNothing(first)) {
+      costs.begins[i] = clocks.Pass(first);
     } else if (std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr) {
       sum.compute += seconds;
       costs.begins[i] = clocks.Kernel(program, steps, seconds);
