@@ -82,8 +82,19 @@ IdVector<ValueId, char> ForUpdateOnly(const Program& program) {
   return for_update;
 }
 
+// What a concatenation puts together: chunks of a product, each of which is reduced while the next one is computed.
+IdVector<ValueId, char> InConcatenations(const Program& program) {
+  IdVector<ValueId, char> joined(program.values.size(), 0);
+  for (const Step& step : program.steps) {
+    const Compute* const compute = std::get_if<Compute>(&step.action);
+    if (compute == nullptr || compute->kind != OpKind::kConcat) continue;
+    for (const ValueId input : compute->inputs) joined[input] = 1;
+  }
+  return joined;
+}
+
 std::vector<Timing> TimingsOf(const Program& program, const IdVector<ValueId, size_t>& writers) {
-  const IdVector<ValueId, char> for_update = ForUpdateOnly(program);
+  const IdVector<ValueId, char> for_update = ForUpdateOnly(program), joined = InConcatenations(program);
   std::set<ValueId> reported;
   if (program.loss.has_value()) reported.insert(*program.loss);
   for (const ProgramMetric& metric : program.metrics) reported.insert(metric.value);
@@ -95,7 +106,7 @@ std::vector<Timing> TimingsOf(const Program& program, const IdVector<ValueId, si
     const bool reduces = IsReduction(collective->kind);
     const Transfer& transfer = collective->transfers[0];
     if (!reduces && collective->kind != CollectiveKind::kAllGather) return Timing::kAlone;
-    if (reported.count(transfer.output) > 0) return Timing::kAlone;
+    if (reported.count(transfer.output) > 0 || (reduces && joined[transfer.output])) return Timing::kAlone;
     const Step& maker = program.steps[writers[transfer.input]];
     if (step.phase == Phase::kUpdate) {
       return reduces && maker.phase != Phase::kUpdate ? Timing::kGradient : Timing::kUpdate;

@@ -22,7 +22,8 @@
 //                   They run where the last member stands, if nothing before that reads one of them. A small one
 //                   may run earlier, if its value exists before the first of the others is read.
 //
-// The loss and the metrics are reduced on their own, because they are read at another time.
+// The loss and the metrics are reduced on their own, because they are read at another time, and so is what an op puts
+// together (concat), as chunks of a product: each reduction runs beside what makes the next one.
 #ifndef CLEAVE_IR_PROGRAM_PARTITION_MERGE_H_
 #define CLEAVE_IR_PROGRAM_PARTITION_MERGE_H_
 

@@ -35,6 +35,7 @@ Example MakeExample(const Mesh& mesh) {
   example.plan.ops[OpId(1)].retention = Retention::kRedistribute;
   example.plan.ops[*example.graph.Find("h1")].retention = Retention::kRecompute;
   example.plan.ops[*example.graph.Find("h1.relu")].retention = Retention::kOffload;
+  example.plan.ops[*example.graph.Find("h1")].chunks = 2;
   example.plan.moves_steps = mesh.rank_count() > 1;
   example.plan.zigzag = mesh.rank_count() > 1 ? mesh.rank_count() : 0;
   const absl::StatusOr<Distributed> distributed = Distribute(example.graph, example.plan);

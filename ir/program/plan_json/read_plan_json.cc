@@ -97,10 +97,11 @@ absl::StatusOr<bool> FlagAt(const Json& json, const char* field, const std::stri
 absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& op, const Plan& whole,
                                 const std::string& where) {
   const Mesh& mesh = whole.mesh;
-  CLEAVE_RETURN_IF_ERROR(CheckFields(
-      json, where, {"name", "factors", "decided_by"},
-      {"kind", "phase", "line", "inputs", "output", "in_strategy", "out_strategy", "partial", "passes", "stage",
-       "out_layout", "gather_again", "recompute", "offload", "by_rows", "ring", "parts", "reason", "choices"}));
+  CLEAVE_RETURN_IF_ERROR(
+      CheckFields(json, where, {"name", "factors", "decided_by"},
+                  {"kind",    "phase",  "line",  "inputs",     "output",       "in_strategy", "out_strategy",
+                   "partial", "passes", "stage", "out_layout", "gather_again", "recompute",   "offload",
+                   "by_rows", "ring",   "parts", "chunks",     "reason",       "choices"}));
   OpPlan plan;
   CLEAVE_ASSIGN_OR_RETURN(plan.ring, FlagAt(json, "ring", where));
   Op planned = op;
@@ -139,6 +140,13 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
     CLEAVE_ASSIGN_OR_RETURN(plan.parts, IntegerAt(json, "parts", where));
     if (op.kind != OpKind::kCrossEntropy || plan.parts < 1) {
       return JsonError(absl::StrCat(where, ".parts"), absl::StrCat("`", op.name, "` is not computed in so many parts"));
+    }
+  }
+  if (json.contains("chunks")) {
+    CLEAVE_ASSIGN_OR_RETURN(plan.chunks, IntegerAt(json, "chunks", where));
+    if (op.kind != OpKind::kMatmul || plan.chunks < 2 || plan.chunks > kMostChunks) {
+      return JsonError(absl::StrCat(where, ".chunks"),
+                       absl::StrCat("`", op.name, "` is not computed in so many chunks"));
     }
   }
   if ((recompute || offload) && !CanBeRecomputed(graph, op)) {

@@ -90,6 +90,7 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op, const Rule& rule
   if (planned.by_rows) json["by_rows"] = true;
   if (planned.ring) json["ring"] = true;
   if (planned.parts != 0) json["parts"] = planned.parts;
+  if (planned.chunks != 0) json["chunks"] = planned.chunks;
   if (plan.pipeline.has_value() && !IsOnEveryStage(op)) json["stage"] = planned.stage;
   return json;
 }

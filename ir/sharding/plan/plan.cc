@@ -182,6 +182,10 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
     if (planned.parts != 0 && !(is_loss && op.attributes.Get(attribute::kParts) == planned.parts)) {
       errors.push_back(absl::StrCat("`", op.name, "` has ", planned.parts, " parts in the plan alone"));
     }
+    const bool is_chunked = planned.chunks != 0;
+    if (is_chunked && (op.kind != OpKind::kMatmul || planned.chunks < 2 || planned.chunks > kMostChunks)) {
+      errors.push_back(absl::StrCat("`", op.name, "` is computed in ", planned.chunks, " chunks"));
+    }
     if (plan.pipeline.has_value() && by_rows) {
       errors.push_back(absl::StrCat("`", op.name, "` of a pipeline is applied by rows"));
     }

@@ -68,6 +68,7 @@ struct OpPlan {
   Retention retention = Retention::kKeep;
   bool by_rows = false;  // Of a table's gradient that is applied by rows: the op has the attribute `by_rows`.
   int64_t parts = 0;     // Of a loss: in how many parts the search computes it; 0: as the graph says.
+  int64_t chunks = 0;    // Of a product: in how many chunks of its rows it is computed and reduced; 0: as a whole.
   bool ring = false;     // Of attention whose keys go round where its rows are cut: the op has the attribute `ring`.
   int stage = 0;         // Of the pipeline (ir/sharding/stages).
   DecidedBy decided_by = DecidedBy::kFallback;
@@ -91,6 +92,7 @@ struct SearchSummary {
 
 inline constexpr int64_t kMostMicroBatches = 65536;
 inline constexpr int64_t kMostZigzagPairs = 65536;
+inline constexpr int64_t kMostChunks = 64;  // OpPlan::chunks.
 
 // The stages of a plan that is a pipeline. Strategies and layouts do not use their axis.
 struct Pipeline {

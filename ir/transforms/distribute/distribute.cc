@@ -1,4 +1,5 @@
-// Reading guide. `Rewriter::Run` copies the ops one by one; slices.h has losses in parts, which are first; rows.h has
+// Reading guide. `Rewriter::Run` copies the ops one by one; chunks.h has products in chunks, which are first, and
+// slices.h losses in parts, which are next; rows.h has
 // the forms of gradients that are applied by rows. `Replace` puts the distributed form of one op in its place, without
 // the statistics that exist already, and `ReplaceByRounds` the forms of the ops of one attention whose keys go round.
 // Two built ops are the same statistic where they have the same number, and `NumberOf` gives the same number for the
@@ -23,6 +24,7 @@
 #include "ir/graph/unique_names.h"
 #include "ir/transforms/distribute/append.h"
 #include "ir/transforms/distribute/built_form.h"
+#include "ir/transforms/distribute/chunks.h"
 #include "ir/transforms/distribute/rows.h"
 #include "ir/transforms/distribute/slices.h"
 #include "ir/transforms/distribute/wide_sums.h"
@@ -309,14 +311,17 @@ class Rewriter {
 Distributed After(const Distributed& first, Distributed second) {
   for (OpId& original : second.originals) original = first.originals[original];
   IdVector<OpId, OpId> values;
-  IdVector<OpId, uint8_t> by_rows;
-  for (const OpId value : first.values) {
+  IdVector<OpId, uint8_t> by_rows, in_slices;
+  for (size_t i = 0; i < first.values.size(); ++i) {
+    const OpId op(static_cast<int64_t>(i));
+    const OpId value = first.values[op];
     values.push_back(second.values[value]);
     by_rows.push_back(second.by_rows[value]);
+    in_slices.push_back(first.in_slices[op] != 0 || second.in_slices[value] != 0);
   }
   second.values = std::move(values);
   second.by_rows = std::move(by_rows);
-  second.in_slices = first.in_slices;
+  second.in_slices = std::move(in_slices);
   return second;
 }
 
@@ -330,11 +335,13 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
 }
 
 absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan) {
-  const std::optional<Distributed> sliced = WithSlicedLosses(graph, plan);
-  CLEAVE_ASSIGN_OR_RETURN(
-      Distributed distributed,
-      Rewriter(sliced.has_value() ? sliced->graph : graph, sliced.has_value() ? sliced->plan : plan).Run());
-  if (sliced.has_value()) distributed = After(*sliced, std::move(distributed));
+  std::optional<Distributed> made = WithChunkedProducts(graph, plan);
+  const auto graph_now = [&]() -> const Graph& { return made.has_value() ? made->graph : graph; };
+  const auto plan_now = [&]() -> const Plan& { return made.has_value() ? made->plan : plan; };
+  if (std::optional<Distributed> sliced = WithSlicedLosses(graph_now(), plan_now()); sliced.has_value())
+    made = made.has_value() ? After(*made, *std::move(sliced)) : std::move(sliced);
+  CLEAVE_ASSIGN_OR_RETURN(Distributed distributed, Rewriter(graph_now(), plan_now()).Run());
+  if (made.has_value()) distributed = After(*made, std::move(distributed));
   return graph.sums == DType::kF32 ? WithWideSums(std::move(distributed)) : std::move(distributed);
 }
 

@@ -40,6 +40,8 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
 //
 // A table's gradient that is applied by rows (ir/graph/row_updates) and what is computed of it are rows, too.
 //
+// A product that the plan has in chunks (OpPlan::chunks) is computed so where that can be done (chunks.h).
+//
 // A loss with the attribute `parts` (ir/graph/sliced_losses) is computed in slices where that can be done.
 //
 // Statistics that an op and its gradients have in common (the moments of layer_norm) are computed once.

@@ -12,9 +12,12 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/samples.h"
+#include "ir/program/fuse/fuse.h"
 #include "ir/program/partition/partition.h"
+#include "ir/proof/check/check.h"
 #include "ir/proof/interpret/interpret.h"
 #include "ir/testing/sources.h"
+#include "ir/transforms/distribute/chunks.h"
 
 namespace cleave::ir {
 namespace {
@@ -329,6 +332,147 @@ TEST(DistributeTest, RolesFollow) {
   for (const Op& op : distributed->graph.ops) {
     EXPECT_EQ(op.phase, graph.op(distributed->originals[op.id]).phase) << op.name;
   }
+}
+
+// A product of rows that m0 divides, whose sums m1 divides, and what reads it whole or cut along `target`.
+struct ChunkedProduct {
+  SingleOpGraph item;
+  Plan plan;
+};
+
+ChunkedProduct ProductOf(const Shape& x, int64_t chunks, std::optional<int> target, Random& random) {
+  GraphBuilder builder;
+  ChunkedProduct made;
+  const auto input = [&](const Shape& shape, const std::string& name) {
+    const OpId id =
+        builder.Add(OpKind::kInput, {},
+                    {{attribute::kDType, DType::kF32}, {attribute::kShape, shape}, {attribute::kData, name}}, name);
+    Tensor& tensor = made.item.sources[id];
+    tensor.shape = shape;
+    for (int64_t i = 0; i < ElementCount(shape); ++i) tensor.values.push_back(static_cast<double>(random() % 64) - 32);
+    return id;
+  };
+  const OpId rows = input(x, "x"), weight = input({6, x.back()}, "w");
+  made.item.op = builder.Add(OpKind::kMatmul, {rows, weight},
+                             {{attribute::kTransposeA, false}, {attribute::kTransposeB, true}}, "y");
+  const OpId reader = builder.Add(OpKind::kRelu, {made.item.op}, {}, "z");
+  made.item.graph = std::move(builder).Build();
+  const Graph& graph = made.item.graph;
+  made.plan.mesh = Mesh::Create({{.name = "m0", .size = 2}, {.name = "m1", .size = 2}}).value();
+  for (const Op& op : graph.ops) made.plan.ops.push_back(Planned(Strategy::Replicated(RuleOf(graph, op))));
+  const Rule rule = RuleOf(graph, graph.op(made.item.op));
+  OpPlan& planned = made.plan.ops[made.item.op];
+  planned.strategy.cuts[static_cast<size_t>(rule.output[0].front())] = {AxisId(0)};
+  planned.strategy.cuts[static_cast<size_t>(rule.inputs[0].back().front())] = {AxisId(1)};
+  planned.chunks = chunks;
+  Strategy& read = made.plan.ops[reader].strategy;
+  read.cuts[0] = {AxisId(0)};
+  if (target.has_value()) read.cuts[static_cast<size_t>(*target)].push_back(AxisId(1));
+  return made;
+}
+
+int CountOf(const Program& program, CollectiveKind kind) {
+  return static_cast<int>(std::count_if(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+    const auto* const collective = std::get_if<Collective>(&step.action);
+    return collective != nullptr && collective->kind == kind;
+  }));
+}
+
+// Whether all ops of this kind lie in place.
+bool LieInPlace(const Program& program, OpKind kind) {
+  const Fusion fusion = Fuse(program);
+  return std::all_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+    const Compute* const compute = ComputeOf(step);
+    return compute == nullptr || compute->kind != kind || fusion.DoesNothing(step);
+  });
+}
+
+TEST(ChunksTest, ComputeTheSameAndAreReducedOneByOne) {
+  Random random(kSeed);
+  struct Case {
+    Shape x;
+    int64_t chunks;
+    std::optional<int> target;
+    bool reads_in_place;
+  };
+  const std::vector<Case> cases = {
+      {{8, 6}, 2, std::nullopt, true},     // Two chunks of two rows of four.
+      {{4, 5, 6}, 2, std::nullopt, true},  // Of one sample each.
+      {{4, 6, 8}, 4, std::nullopt, true},  // Of half a sample.
+      {{2, 6, 8}, 3, std::nullopt, true},  // Of a third of the only sample.
+      {{8, 6, 4}, 2, 0, false},            // Scattered along samples, of which two runs are read.
+      {{2, 12, 4}, 3, 1, false},           // Along places.
+      {{8, 6, 4}, 4, 2, true},             // Along columns.
+  };
+  for (const Case& own : cases) {
+    SCOPED_TRACE(absl::StrCat(ShapeText(own.x), " in ", own.chunks));
+    const ChunkedProduct made = ProductOf(own.x, own.chunks, own.target, random);
+    ASSERT_EQ(WhyNotInChunks(made.item.graph, made.plan, made.item.op, own.chunks), std::nullopt);
+    const absl::StatusOr<Distributed> distributed = Distribute(made.item.graph, made.plan);
+    ASSERT_TRUE(distributed.ok()) << distributed.status();
+    ASSERT_EQ(VerifyGraph(distributed->graph), std::vector<std::string>());
+    ASSERT_EQ(VerifyPlan(distributed->graph, distributed->plan), std::vector<std::string>());
+    const Tensor expected = InterpretGraph(made.item.graph, made.item.sources, 1)[made.item.op];
+    ExpectSame(InterpretGraph(distributed->graph, made.item.sources, 1)[distributed->values[made.item.op]], expected);
+    CheckProgram(made.item, *distributed, expected);
+    const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
+    const CollectiveKind kind = own.target.has_value() ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce;
+    EXPECT_EQ(CountOf(*program, kind), own.chunks);
+    EXPECT_EQ(LieInPlace(*program, OpKind::kSlice), own.reads_in_place);
+    EXPECT_TRUE(LieInPlace(*program, OpKind::kConcat));
+  }
+}
+
+TEST(ChunksTest, SayWhyAProductIsNone) {
+  Random random(kSeed);
+  const auto why = [&](const ChunkedProduct& made, int64_t chunks) {
+    return WhyNotInChunks(made.item.graph, made.plan, made.item.op, chunks).value_or("");
+  };
+  EXPECT_EQ(why(ProductOf({6, 5, 6}, 2, std::nullopt, random), 2), "the 3 rows of a rank are not 2 equal chunks");
+  EXPECT_EQ(why(ProductOf({5, 5, 6}, 2, std::nullopt, random), 2), "ranks have unequal parts of its 5 rows");
+  EXPECT_EQ(why(ProductOf({2, 6}, 2, std::nullopt, random), 2), "a rank has one row of it");
+  ChunkedProduct made = ProductOf({8, 6}, 2, std::nullopt, random);
+  made.plan.ops[made.item.op].strategy =
+      Strategy::Replicated(RuleOf(made.item.graph, made.item.graph.op(made.item.op)));
+  EXPECT_EQ(why(made, 2), "its sums are not divided between ranks");
+}
+
+// The proof compares the chunks with the product.
+TEST(ChunksTest, MistakesAreFound) {
+  Random random(kSeed);
+  ChunkedProduct made = ProductOf({8, 6}, 2, std::nullopt, random);
+  const auto proven = [&](const Distributed& distributed) {
+    const absl::StatusOr<Program> program = Partition(distributed.graph, distributed.plan);
+    return program.ok() && CheckStatically(*program).empty() &&
+           CheckBySimulation(made.item.graph, distributed, *program).ok();
+  };
+  const Distributed distributed = *Distribute(made.item.graph, made.plan);
+  EXPECT_TRUE(proven(distributed));
+  const auto concat = std::find_if(distributed.graph.ops.begin(), distributed.graph.ops.end(),
+                                   [](const Op& op) { return op.kind == OpKind::kConcat; });
+  ASSERT_NE(concat, distributed.graph.ops.end());
+  Distributed mutant = distributed;  // Chunks in another order.
+  std::swap(mutant.graph.ops[concat->id].inputs[0], mutant.graph.ops[concat->id].inputs[1]);
+  EXPECT_FALSE(proven(mutant));
+  mutant = distributed;  // A chunk twice.
+  mutant.graph.ops[concat->id].inputs[1] = concat->inputs[0];
+  EXPECT_FALSE(proven(mutant));
+  mutant = distributed;  // The rows of another chunk.
+  for (Op& op : mutant.graph.ops) {
+    if (op.kind != OpKind::kSlice) continue;
+    op.attributes.Set(attribute::kBegin, {0, 0, 0, 0});
+    op.attributes.Set(attribute::kEnd, {2, 1, 2, 6});
+  }
+  EXPECT_FALSE(proven(mutant));
+  // A chunk that is not reduced.
+  Program program = *Partition(distributed.graph, distributed.plan);
+  for (Step& step : program.steps) {
+    auto* const collective = std::get_if<Collective>(&step.action);
+    if (collective == nullptr || collective->kind != CollectiveKind::kAllReduce) continue;
+    step.action = Slice{.input = collective->transfers[0].input, .output = collective->transfers[0].output};
+    break;
+  }
+  EXPECT_FALSE(CheckStatically(program).empty());
 }
 
 }  // namespace

@@ -13,8 +13,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/check/check.h"
-#include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/roles.h"
 #include "ir/graph/sliced_losses/sliced_losses.h"
@@ -185,7 +183,7 @@ class Slicer {
         input = result_.values[input];
       }
     }
-    copy.type = TypeOf(copy.kind, copy.inputs, copy.attributes);
+    copy.type = TypeIn(result_.graph, copy.kind, copy.inputs, copy.attributes);
     OpPlan planned = plan_.ops[op.id];
     planned.reason = absl::StrCat("part ", i, " of ", op.name);
     planned.by_rows = false;
@@ -261,17 +259,6 @@ class Slicer {
     return found->second;
   }
 
-  TensorType TypeOf(OpKind kind, const std::vector<OpId>& inputs, Attributes& attributes) const {
-    const OpDefinition& definition = DefinitionOf(kind);
-    std::vector<TensorType> types;
-    for (const OpId input : inputs) types.push_back(result_.graph.op(input).type);
-    const auto incomplete = CompleteAttributes(definition, inputs.size(), attributes);
-    CLEAVE_CHECK(!incomplete.has_value()) << incomplete->message;
-    const InferResult inferred = InferType(definition, types, attributes);
-    CLEAVE_CHECK(std::holds_alternative<TensorType>(inferred)) << std::get<OpError>(inferred).message;
-    return std::get<TensorType>(inferred);
-  }
-
   // Adds an op that reads values as they are made; partial sums pass through it.
   OpId AddBuilt(const Op& original, OpKind kind, std::vector<OpId> inputs, Attributes attributes,
                 const std::string& name) {
@@ -287,7 +274,7 @@ class Slicer {
 
   OpId AddOp(const Op& original, OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name,
              std::vector<Layout> layouts) {
-    const TensorType type = TypeOf(kind, inputs, attributes);
+    const TensorType type = TypeIn(result_.graph, kind, inputs, attributes);
     Op op = {.id = {},
              .name = name == original.name ? name : names_.Take(name),
              .kind = kind,

@@ -1,0 +1,31 @@
+#include "ir/transforms/distribute/append.h"
+
+#include <utility>
+#include <variant>
+
+#include "base/check/check.h"
+#include "ir/graph/ops/inference.h"
+#include "ir/graph/ops/ops.h"
+
+namespace cleave::ir {
+
+OpId Append(Op op, const Op& original, OpPlan plan, Distributed& to) {
+  op.id = OpId(static_cast<int64_t>(to.graph.ops.size()));
+  if (op.gradient_of.has_value()) op.gradient_of = to.values[*op.gradient_of];
+  to.plan.ops.push_back(std::move(plan));
+  to.originals.push_back(original.id);
+  return to.graph.ops.push_back(std::move(op));
+}
+
+TensorType TypeIn(const Graph& graph, OpKind kind, const std::vector<OpId>& inputs, Attributes& attributes) {
+  const OpDefinition& definition = DefinitionOf(kind);
+  std::vector<TensorType> types;
+  for (const OpId input : inputs) types.push_back(graph.op(input).type);
+  const auto incomplete = CompleteAttributes(definition, inputs.size(), attributes);
+  CLEAVE_CHECK(!incomplete.has_value()) << incomplete->message;
+  const InferResult inferred = InferType(definition, types, attributes);
+  CLEAVE_CHECK(std::holds_alternative<TensorType>(inferred)) << std::get<OpError>(inferred).message;
+  return std::get<TensorType>(inferred);
+}
+
+}  // namespace cleave::ir
