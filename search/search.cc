@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "ir/graph/rings/rings.h"
+#include "ir/graph/row_updates/row_updates.h"
+#include "ir/graph/sliced_losses/sliced_losses.h"
 #include "search/comparison.h"
 #include "search/knobs/pipeline.h"
 #include "search/knobs/without_stages.h"
@@ -21,6 +24,11 @@ std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& c
                                const SearchOptions& options, Diagnostics& diagnostics) {
   std::optional<Found> found = SearchForProgram(training_graph, cluster, pins, options, diagnostics);
   return found.has_value() ? std::optional(std::move(found->plan)) : std::nullopt;
+}
+
+ir::Graph GraphOf(const ir::Graph& training_graph, const ir::Plan& plan) {
+  const ir::Graph round = ir::WithRings(training_graph, ir::RingAttention(plan));
+  return ir::WithRowUpdates(ir::WithParts(round, ir::LossParts(plan)), ir::GradientsByRows(plan));
 }
 
 }  // namespace cleave::search

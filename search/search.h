@@ -29,6 +29,9 @@ std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& c
 std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
                                       const SearchOptions& options, Diagnostics& diagnostics);
 
+// The graph of which a plan with rings, losses in parts and gradients by rows is: `training_graph` with these.
+ir::Graph GraphOf(const ir::Graph& training_graph, const ir::Plan& plan);
+
 }  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_SEARCH_H_

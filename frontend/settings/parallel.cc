@@ -80,7 +80,12 @@ class ParallelReader {
                                       {"none", ir::RingAttentions::kNone},
                                       {"all", ir::RingAttentions::kAll}});
     }
-    if (name == "zigzag") ReadZigzag(value);
+    if (name == "zigzag") {
+      settings_.zigzag_span = value.span;
+      ReadCount(name, value, {.least = 1, .most = ir::kMostZigzagPairs}, settings_.zigzag);
+    }
+    if (name == "collective_matmul")
+      ReadCount(name, value, {.least = 2, .most = ir::kMostChunks}, settings_.collective_matmul);
     if (name == "parameter_plan") {
       ReadChoice<bool>(reporter_, name, value, settings_.passes_over_parameters,
                        {{"strict", false}, {"lenient", true}});
@@ -254,19 +259,25 @@ class ParallelReader {
     }
   }
 
-  void ReadZigzag(const dsl::syntax::Expression& value) {
-    settings_.zigzag_span = value.span;
-    settings_.zigzag = std::nullopt;
+  struct Counts {
+    int64_t least = 1;
+    int64_t most = 1;
+  };
+  // A number, `auto` or `none`: 0.
+  void ReadCount(const std::string& setting, const dsl::syntax::Expression& value, const Counts& counts,
+                 std::optional<int64_t>& count) {
+    count = std::nullopt;
     const auto* name = std::get_if<dsl::syntax::Name>(&value.kind);
-    if (name != nullptr && name->text == "none") settings_.zigzag = 0;
-    if (IsAuto(value) || settings_.zigzag.has_value()) return;
-    const std::optional<int64_t> pairs = evaluator_.EvaluateInt(value, "`zigzag`");
-    if (!pairs) return;
-    if (*pairs < 1 || *pairs > ir::kMostZigzagPairs) {
-      Impossible(value.span, absl::StrCat("`zigzag` is 1 to ", ir::kMostZigzagPairs, ", `auto` or `none`"),
-                 absl::StrCat("this is ", *pairs));
+    if (name != nullptr && name->text == "none") count = 0;
+    if (IsAuto(value) || count.has_value()) return;
+    const std::optional<int64_t> number = evaluator_.EvaluateInt(value, absl::StrCat("`", setting, "`"));
+    if (!number) return;
+    if (*number < counts.least || *number > counts.most) {
+      Impossible(value.span,
+                 absl::StrCat("`", setting, "` is ", counts.least, " to ", counts.most, ", `auto` or `none`"),
+                 absl::StrCat("this is ", *number));
     } else {
-      settings_.zigzag = *pairs;
+      count = *number;
     }
   }
 

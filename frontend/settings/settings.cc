@@ -37,6 +37,7 @@ const std::vector<std::string>& ParallelSettingNames() {
                                                            "slice_losses",
                                                            "ring_attention",
                                                            "zigzag",
+                                                           "collective_matmul",
                                                            "parameter_plan"};
   return names;
 }

@@ -490,6 +490,9 @@ TEST(ParallelTest, ReadsTheOtherWords) {
   EXPECT_EQ(settings("reduce = values;").sums, std::nullopt);
   EXPECT_EQ(settings("row_updates = none;").row_updates, ir::TableRows::kNone);
   EXPECT_EQ(settings("row_updates = all;").row_updates, ir::TableRows::kAll);
+  EXPECT_EQ(settings("").collective_matmul, std::nullopt);
+  EXPECT_EQ(settings("collective_matmul = none;").collective_matmul, 0);
+  EXPECT_EQ(settings("collective_matmul = 4;").collective_matmul, 4);
   EXPECT_EQ(settings("").ring_attention, ir::RingAttentions::kAuto);
   EXPECT_EQ(settings("ring_attention = all;").ring_attention, ir::RingAttentions::kAll);
   EXPECT_EQ(settings("").zigzag, std::nullopt);

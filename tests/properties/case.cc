@@ -22,6 +22,7 @@
 #include "ir/testing/optimizers.h"
 #include "ir/testing/random_graph.h"
 #include "ir/testing/random_plan.h"
+#include "ir/transforms/distribute/chunks.h"
 #include "ir/transforms/precision/precision.h"
 
 namespace cleave::tests::properties {
@@ -103,6 +104,14 @@ void Retain(const ir::Graph& graph, const CaseOptions& options, ir::Random& rand
   }
 }
 
+// Computes products in chunks, where that is possible.
+void CutIntoChunks(ir::Random& random, PlannedGraph& sample) {
+  const auto chunks = static_cast<int64_t>(2 + random() % 3);
+  for (const ir::OpId op : ir::ProductsInChunks(sample.graph, sample.plan, chunks)) {
+    if (random() % 3 != 0) sample.plan.ops[op].chunks = chunks;
+  }
+}
+
 // Cuts the forward ops of the graph into stages, at random places.
 void CutIntoStages(int stages, ir::Random& random, PlannedGraph& sample) {
   std::vector<ir::OpId> forward, first;
@@ -141,6 +150,7 @@ PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions
   sample.plan.micro_batches = MicroBatches(sample, ir::RandomInt(random, 1, most));
   sample.plan.moves_steps = random() % 2 == 0;
   if (random() % 2 == 0) sample.seconds = random();
+  CutIntoChunks(random, sample);
   return sample;
 }
 

@@ -334,6 +334,7 @@ class LayeredMaker {
     if (model_.devices > 1 && Chance(3)) Set("zero", absl::StrCat(Int(1, 3)));
     if (Chance(4)) Set("recompute", OneOf<std::string>({"full", "none"}));
     if (Chance(6)) Set("row_updates", OneOf<std::string>({"none", "all"}));
+    if (Chance(3)) Set("collective_matmul", OneOf<std::string>({"2", "3", "4"}));
     if (Chance(8)) Set("search", OneOf<std::string>({"propagate", "data_parallel"}));
     if (Chance(8)) Set("objective", "memory");
   }

@@ -17,8 +17,8 @@
 #include "ir/transforms/precision/precision.h"
 #include "ir/transforms/quantize/quantize.h"
 #include "ir/transforms/zigzag/zigzag.h"
+#include "search/chunks.h"
 #include "search/knobs/memory/memory.h"
-#include "search/rings.h"
 #include "search/search.h"
 #include "tools/driver/attention_check.h"
 #include "tools/driver/choose_cluster.h"
@@ -167,7 +167,7 @@ std::optional<Planning> Search(const CompileOptions& options, const UnderstoodMo
   search::SearchOptions search = search::OptionsFrom(pins.settings);
   search.execution = ExecutionOn(options.target, model.module.training);
   std::optional<search::Found> found =
-      search::SearchWithRings(model.training_graph, cluster, pins, search, diagnostics);
+      search::SearchWithChunks(model.training_graph, cluster, pins, search, diagnostics);
   if (!found.has_value()) return std::nullopt;
   return Planning{.planned = {.cluster = cluster, .plan = std::move(found->plan)},
                   .program = std::move(found->program)};
@@ -179,8 +179,8 @@ std::optional<Seconds> StepOf(const CompileOptions& options, const UnderstoodMod
   const search::Execution execution = ExecutionOn(options.target, model.module.training);
   const PlannedModel& planned = planning.planned;
   if (!planning.program.has_value()) {
-    absl::StatusOr<ir::LoweredProgram> made =
-        search::ProgramOf(GraphOf(model.training_graph, planned.plan), planned.plan, planned.cluster, execution);
+    absl::StatusOr<ir::LoweredProgram> made = search::ProgramOf(search::GraphOf(model.training_graph, planned.plan),
+                                                                planned.plan, planned.cluster, execution);
     if (!made.ok()) return Bug("partition", made.status().message(), report);
     planning.program = *std::move(made);
   }
@@ -296,7 +296,7 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   std::optional<Planning> planning = MakePlan(options, model, report);
   if (!planning.has_value()) return std::nullopt;
   PlannedModel& planned = planning->planned;
-  model.training_graph = GraphOf(model.training_graph, planned.plan);
+  model.training_graph = search::GraphOf(model.training_graph, planned.plan);
   for (const std::string& error : ir::VerifyPlan(model.training_graph, planned.plan))
     return Bug("search", error, report);
   if (!CheckRankTable(options.rank_table, planned.plan.mesh.rank_count(), report.diagnostics)) return std::nullopt;

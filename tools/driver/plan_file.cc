@@ -13,9 +13,11 @@
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/graph/sliced_losses/sliced_losses.h"
 #include "ir/program/plan_json/plan_json.h"
+#include "ir/transforms/distribute/chunks.h"
 #include "ir/transforms/zigzag/zigzag.h"
 #include "search/model/cluster/presets.h"
 #include "search/model/cluster/resolve.h"
+#include "search/search.h"
 #include "tools/driver/choose_cluster.h"
 
 namespace cleave::tools {
@@ -102,7 +104,7 @@ class PlanFile {
   }
 
   bool HasRightDevices(const ir::Plan& plan) {
-    const ir::Graph graph = GraphOf(model_.training_graph, plan);
+    const ir::Graph graph = search::GraphOf(model_.training_graph, plan);
     const int64_t ranks = plan.mesh.rank_count();
     const std::string is_for = absl::StrCat("is for ", Plural(ranks, "device"));
     if (graph.is_manual() && ir::RankCount(graph.rank_axes) != ranks) {
@@ -127,6 +129,15 @@ class PlanFile {
     for (const std::string& error : ir::VerifyPlan(graph, plan)) {
       diagnostics_.Add(PlanError("does not fit this model").Note(error));
       return false;
+    }
+    for (const ir::Op& op : graph.ops) {
+      const int64_t chunks = plan.ops[op.id].chunks;
+      if (chunks == 0) continue;
+      if (const auto why = ir::WhyNotInChunks(graph, plan, op.id, chunks); why.has_value()) {
+        diagnostics_.Add(PlanError("does not fit this model")
+                             .Note(absl::StrCat("`", op.name, "` is not computed in ", chunks, " chunks: ", *why)));
+        return false;
+      }
     }
     const bool offloads = std::any_of(plan.ops.begin(), plan.ops.end(),
                                       [](const ir::OpPlan& own) { return own.retention == ir::Retention::kOffload; });
@@ -182,11 +193,6 @@ class PlanFile {
 std::optional<PlannedModel> ReadPlanFile(const CompileOptions& options, UnderstoodModel& model,
                                          const ModelInPairs& in_zigzag, Diagnostics& diagnostics) {
   return PlanFile(options, model, in_zigzag, diagnostics).Read();
-}
-
-ir::Graph GraphOf(const ir::Graph& training_graph, const ir::Plan& plan) {
-  const ir::Graph round = ir::WithRings(training_graph, ir::RingAttention(plan));
-  return ir::WithRowUpdates(ir::WithParts(round, ir::LossParts(plan)), ir::GradientsByRows(plan));
 }
 
 }  // namespace cleave::tools

@@ -22,9 +22,6 @@ std::optional<PlannedModel> ReadPlanFile(const CompileOptions& options, Understo
                                          const std::function<std::optional<UnderstoodModel>(int64_t pairs)>& in_zigzag,
                                          Diagnostics& diagnostics);
 
-// The graph that the plan is of: which attention goes round, which losses are in parts, which gradients by rows.
-ir::Graph GraphOf(const ir::Graph& training_graph, const ir::Plan& plan);
-
 }  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_PLAN_FILE_H_

@@ -138,7 +138,9 @@ struct ParallelSettings {
   bool passes_over_parameters = false;            // Regions may name parameters that they cannot pin.
   SliceLosses slice_losses = SliceLosses::kAuto;  // Of those that say no number of parts.
   RingAttentions ring_attention = RingAttentions::kAuto;
-  std::optional<int64_t> zigzag;                                           // Plan::zigzag; nullopt: `auto`.
+  std::optional<int64_t> zigzag;  // Plan::zigzag; nullopt: `auto`.
+  // OpPlan::chunks, of all products that can be computed so; 0: of none; nullopt: `auto`.
+  std::optional<int64_t> collective_matmul;
   std::optional<DType> sums;                                               // Graph::sums.
   std::optional<int64_t> stages = 1;                                       // Of a pipeline; nullopt: `auto`.
   std::optional<PipelineSchedule> pipeline_schedule = PipelineSchedule();  // nullopt: `auto`.
