@@ -14,10 +14,8 @@
 namespace cleave::search {
 namespace {
 
-// Columns and rows of the layers are cut, as tensor parallelism does: eight GPUs have one sequence.
-ir::Graph OneSequence() {
-  return testing::Gpt({.batch = 1, .seq = 2048, .vocab = 64, .width = 4096, .heads = 32, .layers = 2});
-}
+// Columns and rows of the weights are cut, which are larger than what they multiply.
+ir::Graph LargeWeights() { return testing::Mlp(8192, {12288, 49152, 12288, 49152, 12288}); }
 
 struct Planned {
   ir::Plan plan;
@@ -49,7 +47,7 @@ bool HasReason(const ir::Plan& plan, const std::string& text) {
 }
 
 TEST(ChunksTest, AreTakenWhereTheStepIsFasterWithThem) {
-  const ir::Graph graph = OneSequence();
+  const ir::Graph graph = LargeWeights();
   const Planned chosen = PlanWith(graph, std::nullopt, /*overlaps=*/true);
   EXPECT_FALSE(chosen.chunks.empty());
   EXPECT_TRUE(HasReason(chosen.plan, "chunks, each of which is reduced beside the product of the next one"));
@@ -68,7 +66,7 @@ TEST(ChunksTest, AreTakenWhereTheStepIsFasterWithThem) {
 }
 
 TEST(ChunksTest, AreAsTheSettingSays) {
-  const ir::Graph graph = OneSequence();
+  const ir::Graph graph = LargeWeights();
   EXPECT_EQ(PlanWith(graph, 4, /*overlaps=*/false).chunks, std::set<int64_t>{4});
   EXPECT_TRUE(PlanWith(graph, std::nullopt, /*overlaps=*/false).chunks.empty());
 }
