@@ -19,8 +19,8 @@
 namespace cleave::ir {
 namespace {
 
-// Row dimensions [begin, end) of a product become three: [pieces, chunks, rows]. All of `pieces` and of the dimensions
-// in front of it are cut as `begin` was, so that a rank has one element of each.
+// Row dimensions [begin, end) of a product become three: [pieces, chunks, rows]. Where `begin` was cut, `pieces` is. In
+// the layout that cuts most, a rank has one element of it and of each dimension in front.
 struct Chunking {
   size_t begin = 0;
   size_t end = 0;
