@@ -25,13 +25,13 @@ int64_t ElementsOf(const std::vector<Parcel>& parcels) {
   return elements;
 }
 
-// If there are several tensors, take(those that the transport takes where they lie). Returns the others, which are put
-// into `rest` where it takes any.
+// take(the tensors that the transport takes where they lie). Returns the others, which are put into `rest` where it
+// takes any.
 template <typename Take>
 const std::vector<Comm::Part>& LeftToPack(Comm::Impl& job, CollectiveKind kind, const Group& group,
                                           const std::vector<Comm::Part>& tensors, std::vector<Comm::Part>& rest,
                                           const Take& take) {
-  if (tensors.size() < 2 || !job.transport->TakesTensorsApart()) return tensors;
+  if (!job.transport->NeedsEqualCounts()) return tensors;
   std::vector<EvenPart> apart;
   for (const Comm::Part& part : tensors) {
     if (!IsEven(part)) {
@@ -43,6 +43,18 @@ const std::vector<Comm::Part>& LeftToPack(Comm::Impl& job, CollectiveKind kind, 
   }
   if (!apart.empty()) job.Check(take(apart), kind);
   return rest;
+}
+
+// Whether the transport takes a tensor that is alone in its message as it lies, with pieces of any sizes.
+bool IsTakenAsItLies(const Comm::Impl& job, const std::vector<Comm::Part>& parts) {
+  return parts.size() == 1 && IsContiguous(parts.front()) && !job.transport->NeedsEqualCounts();
+}
+
+// The elements of each member's piece of a tensor whose pieces lie one behind another.
+std::vector<int64_t> CountsOf(const Comm::Part& part) {
+  std::vector<int64_t> counts;
+  for (const int64_t size : part.cut.sizes) counts.push_back(size * OneDimension(part.shape, part.cut.dimension).inner);
+  return counts;
 }
 
 int64_t ElementsOf(const std::vector<Comm::Part>& parts) {
@@ -99,24 +111,20 @@ void Comm::AllGatherOf(ElementType type, const std::vector<Part>& tensors, const
     return impl_->transport->AllGatherEach(type, apart, group);
   };
   const std::vector<Part>& parts = LeftToPack(*impl_, kKind, group, tensors, rest, take);
-  if (parts.empty()) return;
-  const PackedParts packed(parts, SizeOf(type), group);
-  const void* piece = parts.front().source;
-  if (parts.size() > 1) {
-    std::byte* const sent = impl_->send.AtLeast(packed.own_bytes());
-    packed.ForEachOwnPiece(
-        [&](const Part& part, int64_t at, int64_t size) { CopyBytes(part.source, sent + at, size); });
-    piece = sent;
+  if (ElementsOf(parts) == 0) return;
+  if (IsTakenAsItLies(*impl_, parts)) {
+    const Part& part = parts.front();
+    const std::vector<int64_t> counts = CountsOf(part);
+    impl_->CheckCounts(counts, kKind);
+    return impl_->Check(impl_->transport->AllGather(type, part.source, part.target, counts, group), kKind);
   }
-  void* const received =
-      packed.is_contiguous() ? parts.front().target : impl_->receive.AtLeast(packed.elements() * SizeOf(type));
+  const PackedParts packed(parts, SizeOf(type), group);
   impl_->CheckCounts(packed.counts(), kKind);
-  impl_->Check(impl_->transport->AllGather(type, piece, received, packed.counts(), group), kKind);
-  if (packed.is_contiguous()) return;
-  packed.ForEachPiece([&](const Part& part, int64_t in_tensor, int64_t at, const Runs& runs) {
-    CopyRuns(static_cast<const std::byte*>(received) + at, static_cast<std::byte*>(part.target) + in_tensor,
-             {runs.bytes, runs.rows, runs.target_pitch, runs.source_pitch});
-  });
+  std::byte* const sent = impl_->send.AtLeast(packed.part_bytes());
+  std::byte* const received = impl_->receive.AtLeast(packed.bytes());
+  PackPieces(packed.OwnPieces([](const Part& part) { return Bytes(part.source); }, sent));
+  impl_->Check(impl_->transport->AllGather(type, sent, received, packed.counts(), group), kKind);
+  UnpackPieces(packed.AllPieces([](const Part& part) { return part.target; }, received));
 }
 
 void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& tensors, Reduction reduction,
@@ -137,23 +145,21 @@ void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& tensors, R
     return impl_->transport->ReduceScatterEach(type, apart, reduction, group);
   };
   const std::vector<Part>& parts = LeftToPack(*impl_, kKind, group, tensors, rest, take);
-  if (parts.empty()) return;
+  if (ElementsOf(parts) == 0) return;
+  if (IsTakenAsItLies(*impl_, parts)) {
+    const Part& part = parts.front();
+    const std::vector<int64_t> counts = CountsOf(part);
+    impl_->CheckCounts(counts, kKind);
+    return impl_->Check(impl_->transport->ReduceScatter(type, part.source, part.target, counts, reduction, group),
+                        kKind);
+  }
   const PackedParts packed(parts, SizeOf(type), group);
   impl_->CheckCounts(packed.counts(), kKind);
-  const void* whole = parts.front().source;
-  if (!packed.is_contiguous()) {
-    std::byte* const sent = impl_->send.AtLeast(packed.elements() * SizeOf(type));
-    packed.ForEachPiece([&](const Part& part, int64_t in_tensor, int64_t at, const Runs& runs) {
-      CopyRuns(static_cast<const std::byte*>(part.source) + in_tensor, sent + at, runs);
-    });
-    whole = sent;
-  }
-  void* const piece = parts.size() == 1 ? parts.front().target : impl_->receive.AtLeast(packed.own_bytes());
-  impl_->Check(impl_->transport->ReduceScatter(type, whole, piece, packed.counts(), reduction, group), kKind);
-  if (parts.size() == 1) return;
-  packed.ForEachOwnPiece([&](const Part& part, int64_t at, int64_t size) {
-    CopyBytes(static_cast<const std::byte*>(piece) + at, part.target, size);
-  });
+  std::byte* const sent = impl_->send.AtLeast(packed.bytes());
+  std::byte* const received = impl_->receive.AtLeast(packed.part_bytes());
+  PackPieces(packed.AllPieces([](const Part& part) { return Bytes(part.source); }, sent));
+  impl_->Check(impl_->transport->ReduceScatter(type, sent, received, packed.counts(), reduction, group), kKind);
+  UnpackPieces(packed.OwnPieces([](const Part& part) { return part.target; }, received));
 }
 
 void Comm::AllToAllOf(ElementType type, const void* source, void* target, const std::vector<int64_t>& shape,

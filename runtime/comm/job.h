@@ -35,9 +35,9 @@ struct Comm::Impl {
   int local_ranks = 1;             // On this host.
   int process_ranks = 1;           // In this process.
   std::vector<GroupState> groups;  // Indexed by Group::id; the first is the world.
-  Scratch send;                    // What is packed, and what arrives.
-  Scratch receive;
-  std::map<Outbox, Scratch> outboxes;
+  KeptScratch send;                // What is packed, and what arrives.
+  KeptScratch receive;
+  std::map<Outbox, KeptScratch> outboxes;
   bool counting = true;
   bool overlaps = false;  // In an Overlap: what follows need not wait for collectives that are asked for now.
   std::array<Traffic, kCollectiveKinds> traffic;

@@ -1,81 +1,103 @@
-// For collectives of runtime/comm: the order in which a message holds several tensors.
+// For collectives of runtime/comm: a message that holds pieces of several tensors.
 #ifndef CLEAVE_RUNTIME_COMM_PACKED_PARTS_H_
 #define CLEAVE_RUNTIME_COMM_PACKED_PARTS_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "runtime/comm/comm.h"
 #include "runtime/comm/packing.h"
 #include "runtime/device/memory.h"
+#include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
 
-// Whether all members have equally much of the tensor, one member's behind another's.
+// Whether the members' pieces lie one behind another.
+inline bool IsContiguous(const Comm::Part& part) { return OneDimension(part.shape, part.cut.dimension).outer == 1; }
+
+// The same, and all members have equally much of the tensor.
 inline bool IsEven(const Comm::Part& part) {
   const std::vector<int64_t>& sizes = part.cut.sizes;
-  return OneDimension(part.shape, part.cut.dimension).outer == 1 &&
+  return IsContiguous(part) &&
          std::all_of(sizes.begin(), sizes.end(), [&](int64_t size) { return size == sizes.front(); });
 }
 
-// A message that holds, member after member, the member's pieces of all tensors.
+// A message of equal parts, one for each member, which hold the member's pieces of all tensors. Each tensor has its
+// place in a part, as long as its largest piece; behind smaller ones the message has numbers that no one reads. So
+// libraries that only divide messages evenly take it, whatever the tensors are.
 class PackedParts {
  public:
   // `size`: bytes of an element.
   PackedParts(const std::vector<Comm::Part>& parts, int64_t size, const Group& group)
-      : parts_(parts), size_(size), index_(static_cast<size_t>(group.index)), counts_(static_cast<size_t>(group.size)) {
+      : parts_(parts), size_(size), group_(group) {
     for (const Comm::Part& part : parts) {
-      views_.emplace_back(part.shape, part.cut.dimension);
-      const OneDimension& view = views_.back();
-      elements_ += view.outer * view.size * view.inner;
-      for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += view.outer * part.cut.sizes[i] * view.inner;
+      const OneDimension view(part.shape, part.cut.dimension);
+      const int64_t most = *std::max_element(part.cut.sizes.begin(), part.cut.sizes.end());
+      places_.push_back(part_bytes_);
+      part_bytes_ += (view.outer * most * view.inner * size + kAlignment - 1) / kAlignment * kAlignment;
     }
   }
 
-  int64_t elements() const { return elements_; }
-  const std::vector<int64_t>& counts() const { return counts_; }  // Elements, by member.
-  int64_t own_bytes() const { return counts_[index_] * size_; }
-  // Whether the message is the tensor as it lies in memory.
-  bool is_contiguous() const { return parts_.size() == 1 && views_[0].outer == 1; }
+  int64_t part_bytes() const { return part_bytes_; }
+  int64_t bytes() const { return part_bytes_ * group_.size; }
+  std::vector<int64_t> counts() const {  // Elements, by member.
+    return std::vector<int64_t>(static_cast<size_t>(group_.size), part_bytes_ / size_);
+  }
 
-  // visit(part, place among this member's pieces, size), in bytes.
-  template <typename Visit>
-  void ForEachOwnPiece(const Visit& visit) const {
-    int64_t at = 0;
+  // The tensors, given by `tensor_of`, and their pieces in the message.
+  template <typename TensorOf>
+  std::vector<Pieces> AllPieces(const TensorOf& tensor_of, std::byte* message) const {
+    std::vector<Pieces> all;
     for (size_t p = 0; p < parts_.size(); ++p) {
-      const int64_t bytes = views_[p].outer * parts_[p].cut.sizes[index_] * views_[p].inner * size_;
-      visit(parts_[p], at, bytes);
-      at += bytes;
-    }
-  }
-
-  // visit(part, place in its tensor, place in the message, runs), in bytes, for every piece: in the message its runs
-  // follow each other, in the tensor they are `source_pitch` apart.
-  template <typename Visit>
-  void ForEachPiece(const Visit& visit) const {
-    int64_t at = 0;
-    std::vector<int64_t> begins(parts_.size(), 0);  // Of the member's pieces, in their dimensions.
-    for (size_t member = 0; member < counts_.size(); ++member) {
-      for (size_t p = 0; p < parts_.size(); ++p) {
-        const OneDimension& view = views_[p];
-        const int64_t piece = parts_[p].cut.sizes[member];
-        const int64_t run = piece * view.inner * size_;
-        visit(parts_[p], begins[p] * view.inner * size_, at,
-              Runs{run, view.outer, view.size * view.inner * size_, run});
-        at += run * view.outer;
-        begins[p] += piece;
+      const OneDimension view(parts_[p].shape, parts_[p].cut.dimension);
+      const std::vector<int64_t>& sizes = parts_[p].cut.sizes;
+      const int64_t inner = view.inner * size_;
+      Pieces pieces{static_cast<std::byte*>(tensor_of(parts_[p])),
+                    message + places_[p],
+                    view.outer,
+                    view.size * inner,
+                    view.size,
+                    inner,
+                    static_cast<int64_t>(sizes.size()),
+                    part_bytes_};
+      if (sizes == PieceSizes(view.size, pieces.pieces)) {
+        all.push_back(pieces);
+        continue;
+      }
+      // Part of an uneven cut into more pieces: the members' ones are copied one by one.
+      pieces.pieces = 1;
+      for (const int64_t size : sizes) {
+        pieces.size = size;
+        all.push_back(pieces);
+        pieces.tensor += size * inner;
+        pieces.packed += part_bytes_;
       }
     }
+    return all;
+  }
+
+  // This member's pieces, given by `piece_of`, and the part of the message that holds them.
+  template <typename PieceOf>
+  std::vector<Pieces> OwnPieces(const PieceOf& piece_of, std::byte* own_part) const {
+    std::vector<Pieces> own;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const OneDimension view(parts_[p].shape, parts_[p].cut.dimension);
+      const int64_t bytes = view.outer * parts_[p].cut.sizes[static_cast<size_t>(group_.index)] * view.inner * size_;
+      own.push_back({static_cast<std::byte*>(piece_of(parts_[p])), own_part + places_[p], 1, bytes, /*size=*/1, bytes});
+    }
+    return own;
   }
 
  private:
+  static constexpr int64_t kAlignment = 16;  // Bytes: what kernels copy at once.
+
   const std::vector<Comm::Part>& parts_;
-  int64_t size_;
-  size_t index_;
-  int64_t elements_ = 0;
-  std::vector<int64_t> counts_;
-  std::vector<OneDimension> views_;
+  const int64_t size_;
+  const Group& group_;
+  int64_t part_bytes_ = 0;
+  std::vector<int64_t> places_;  // By tensor, in a part.
 };
 
 }  // namespace cleave::runtime

@@ -55,8 +55,10 @@ class Transport {
   virtual Problem ReduceScatter(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& counts,
                                 Reduction reduction, const Group& group) = 0;
 
-  // Whether the same for several tensors at once is best done where they lie. Else they are packed into one message.
-  virtual bool TakesTensorsApart() const { return false; }
+  // Whether the counts by member must be equal in these two. Then tensors that members share evenly are taken where
+  // they lie, several at once, and others are packed into a message of equal parts. Else a tensor that is alone is
+  // taken as it lies, and several are packed.
+  virtual bool NeedsEqualCounts() const { return false; }
   virtual Problem AllGatherEach(ElementType type, const std::vector<EvenPart>& parts, const Group& group) {
     return ForEach(parts, group, [&](const EvenPart& part, const std::vector<int64_t>& counts) {
       return AllGather(type, part.source, part.target, counts, group);

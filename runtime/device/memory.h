@@ -1,12 +1,14 @@
 // Memory where tensors lie: that of the CPU, or of the rank's GPU. A program links one of the implementations,
 // runtime/device/cpu or runtime/device/cuda.
 //
-// On a GPU CopyRuns, CopyBytes, ZeroBytes, CopyToHost and CopyFromHost only ask for the work: it is done in order with
-// the kernels of the calling thread's current stream.
+// On a GPU CopyRuns, CopyBytes, PackPieces, UnpackPieces, ZeroBytes, CopyToHost and CopyFromHost only ask for the work:
+// it is done in order with the kernels of the calling thread's current stream.
 #ifndef CLEAVE_RUNTIME_DEVICE_MEMORY_H_
 #define CLEAVE_RUNTIME_DEVICE_MEMORY_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace cleave::runtime {
 
@@ -23,6 +25,23 @@ inline void CopyBytes(const void* source, void* target, int64_t bytes) {
   if (source != target) CopyRuns(source, target, {bytes, 1, bytes, bytes});
 }
 void ZeroBytes(void* target, int64_t bytes);
+
+// A tensor of `rows` rows, of which each has `size` elements of `inner` bytes, is cut into `pieces` along them, as
+// PieceSizes (runtime/mesh/mesh.h) says. Piece i lies packed, row by row, at `packed + i * pitch`.
+struct Pieces {
+  std::byte* tensor = nullptr;
+  std::byte* packed = nullptr;
+  int64_t rows = 1;
+  int64_t row_pitch = 0;  // Bytes between beginnings of rows of the tensor.
+  int64_t size = 0;
+  int64_t inner = 0;
+  int64_t pieces = 1;
+  int64_t pitch = 0;
+};
+// From the tensors to their pieces, and back. Tensors and pieces do not overlap. On a GPU all are one kernel for each
+// length that is copied at once (16 bytes, 4 …), of up to about fifty tensors.
+void PackPieces(const std::vector<Pieces>& tensors);
+void UnpackPieces(const std::vector<Pieces>& tensors);
 
 // Between a tensor and memory that the arena has on the host (Arena::OnHost).
 void CopyToHost(const void* tensor, void* host, int64_t bytes);

@@ -24,6 +24,10 @@ WorkspaceUse WorkspaceBytes();  // Of the calling thread, which is a rank.
 void* TakeWorkspace(int64_t bytes);
 void GiveWorkspace(void* memory, int64_t bytes);
 
+// The same for what outlives the call: never memory that a call has given back and takes again in each step. On a GPU
+// there would be none for it then, as nothing is allocated while a step is recorded.
+void* TakeNewWorkspace(int64_t bytes);
+
 template <typename T>
 struct WorkspaceAllocator {
   using value_type = T;
@@ -51,7 +55,7 @@ using WorkspaceVector = std::vector<T, WorkspaceAllocator<T>>;
 // A workspace that only grows; what it held is lost when it does. What is in it at first is not determined.
 class Scratch {
  public:
-  Scratch() = default;
+  Scratch() : Scratch(TakeWorkspace) {}
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch() { Give(); }
@@ -59,11 +63,14 @@ class Scratch {
   std::byte* AtLeast(int64_t bytes) {
     if (bytes > bytes_) {
       Give();  // First, so that never both are held.
-      data_ = static_cast<std::byte*>(TakeWorkspace(bytes));
+      data_ = static_cast<std::byte*>(take_(bytes));
       bytes_ = bytes;
     }
     return data_;
   }
+
+ protected:
+  explicit Scratch(void* (*take)(int64_t)) : take_(take) {}
 
  private:
   void Give() {
@@ -72,8 +79,15 @@ class Scratch {
     bytes_ = 0;
   }
 
+  void* (*const take_)(int64_t);
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
+};
+
+// One that outlives the call in which it grows.
+class KeptScratch : public Scratch {
+ public:
+  KeptScratch() : Scratch(TakeNewWorkspace) {}
 };
 
 }  // namespace cleave::runtime

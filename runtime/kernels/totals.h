@@ -26,7 +26,7 @@ class Totals {
 
  private:
   struct Sum {
-    Scratch memory;
+    KeptScratch memory;
     double* values = nullptr;
     int64_t bytes = 0;
   };

@@ -180,15 +180,17 @@ TEST(CudaStandInMemory, WaitsOnTheHostWithTheSameNumbers) {
   }
 }
 
-// What stages send waits for other stages, in the program's own memory. Each pass is a graph, with messages between; a
-// stage may take several in one pass.
+// What stages send waits for other stages, in the program's own memory. Each pass is a graph, with messages between and
+// collectives of ZeRO inside, of tensors that three ranks share unevenly, too; a stage may take several messages in one
+// pass.
 TEST(CudaStandInPipeline, TrainsAsTheCpuDoes) {
   const Example whole = {"tests/end_to_end/staged.model", {"seq=16", "width=32"}};
   const std::vector<double> expected = LossesOf(whole, "cpu", 1);
   const std::vector<std::string> thirds = {"stages=3", "micro_batches=4", "zero=2", "pipeline_schedule=zero_bubble"};
-  const std::vector<std::string> two_each = {"stages=2", "micro_batches=4", "pipeline_schedule=interleaved(2)"};
+  const std::vector<std::string> two_each = {"stages=2", "micro_batches=4", "zero=3",
+                                             "pipeline_schedule=interleaved(2)"};
   const std::vector<std::string> one_by_one = {"stages=4", "micro_batches=5", "pipeline_schedule=gpipe"};
-  for (const auto& [ranks, settings] : {std::pair(6, thirds), std::pair(2, two_each), std::pair(4, one_by_one)}) {
+  for (const auto& [ranks, settings] : {std::pair(6, thirds), std::pair(6, two_each), std::pair(4, one_by_one)}) {
     SCOPED_TRACE(settings.back());
     Example staged = whole;
     staged.smaller.insert(staged.smaller.end(), settings.begin(), settings.end());

@@ -16,6 +16,7 @@
 #include "runtime/device/recorded.h"
 #include "runtime/device/workspace.h"
 #include "runtime/error/warning.h"
+#include "runtime/mesh/mesh.h"
 #include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
@@ -197,9 +198,16 @@ TEST_F(NcclDeathTest, CollectivesThatOverlapCanBeRecorded) {
   EXPECT_EXIT(RunThree("", 3, ReplayOverlap), testing::ExitedWithCode(0), "^$");
 }
 
-// Each rank sends one way and takes from another, with collectives of its kernels between.
+// Each rank sends one way and takes from another, with collectives of its kernels between: also of several tensors, of
+// which some are taken where they lie and others packed.
 void PassOn(Comm& comm, Watch&) {
   const int next = (comm.rank() + 1) % 3, previous = (comm.rank() + 2) % 3;
+  const std::vector<int64_t> uneven = PieceSizes(4, 3);
+  std::vector<float*> pieces, wholes;
+  for (int tensor = 0; tensor < 2; ++tensor) {
+    pieces.push_back(Numbers());
+    wholes.push_back(static_cast<float*>(TakeWorkspace(48)));
+  }
   const Group group = comm.CreateGroup({0}, {{0, 1}, {1, 2}, {2, 0}});
   float* const data = Numbers();
   float* const sums = Numbers();
@@ -209,6 +217,9 @@ void PassOn(Comm& comm, Watch&) {
     comm.AllReduce(sums, 4, Reduction::kSum, comm.world());
     comm.Receive(data, 4, previous, group);
     comm.AllReduce(sums, 4, Reduction::kMax, comm.world());
+    comm.AllGather<float>({{data, wholes[0], {12}, {0, {4, 4, 4}}}, {sums, wholes[1], {4}, {0, uneven}}}, comm.world());
+    comm.ReduceScatter<float>({{wholes[0], pieces[0], {12}, {0, {4, 4, 4}}}, {wholes[1], pieces[1], {4}, {0, uneven}}},
+                              Reduction::kSum, comm.world());
     comm.Send(sums, 4, next, 0, group);
   };
   const auto take = [&] {
@@ -229,6 +240,8 @@ void PassOn(Comm& comm, Watch&) {
     });
   }
   if (OnHost(data, 4)[3] != 4 || OnHost(sums, 4)[0] != 81) std::abort();
+  if (OnHost(wholes[0], 12)[11] != 4 || OnHost(wholes[1], 4)[0] != 81) std::abort();
+  if (OnHost(pieces[0], 4)[3] != 12 || OnHost(pieces[1], 1)[0] != 243) std::abort();
 }
 
 // Messages and collectives are in one order, however many queues there are.

@@ -202,22 +202,10 @@ Problem NcclTransport::AllReduce(ElementType type, void* data, int64_t count, Re
 
 Problem NcclTransport::AllGather(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& counts,
                                  const Group& group) {
-  const ncclComm_t communicator = ForCollective(group).get();
-  const cudaStream_t stream = CurrentStream();
-  if (AllTheSame(counts)) {
-    return Taken(ncclAllGather(piece, whole, static_cast<size_t>(counts[0]), NcclType(type), communicator, stream),
-                 group);
-  }
-  const std::vector<int64_t> places = Begins(counts);
-  NcclGroup calls;
-  for (int member = 0; member < group.size; ++member) {
-    const size_t i = static_cast<size_t>(member);
-    if (counts[i] == 0) continue;
-    void* const place = At(whole, places[i], type);
-    calls.Add(ncclBroadcast(member == group.index ? piece : place, place, static_cast<size_t>(counts[i]),
-                            NcclType(type), member, communicator, stream));
-  }
-  return Taken(calls.End(), group);
+  if (!AllTheSame(counts)) return "pieces of different sizes";
+  return Taken(ncclAllGather(piece, whole, static_cast<size_t>(counts[0]), NcclType(type), ForCollective(group).get(),
+                             CurrentStream()),
+               group);
 }
 
 Problem NcclTransport::ReduceScatter(ElementType type, const void* whole, void* piece,
@@ -237,24 +225,10 @@ Problem NcclTransport::ReduceScatter(ElementType type, const void* whole, void* 
 
 Problem NcclTransport::ReduceScatter(const Reduced& reduced, const void* whole, void* piece,
                                      const std::vector<int64_t>& counts, const Group& group) {
-  const ncclComm_t communicator = ForCollective(group).get();
-  const cudaStream_t stream = CurrentStream();
-  if (AllTheSame(counts)) {
-    return Taken(ncclReduceScatter(whole, piece, static_cast<size_t>(counts[0]), reduced.type, reduced.operation,
-                                   communicator, stream),
-                 group);
-  }
-  const std::vector<int64_t> places = Begins(counts);
-  NcclGroup calls;
-  for (int member = 0; member < group.size; ++member) {
-    const size_t i = static_cast<size_t>(member);
-    if (counts[i] == 0) continue;
-    // Only the root receives.
-    calls.Add(ncclReduce(static_cast<const std::byte*>(whole) + places[i] * reduced.bytes,
-                         member == group.index ? piece : nullptr, static_cast<size_t>(counts[i]), reduced.type,
-                         reduced.operation, member, communicator, stream));
-  }
-  return Taken(calls.End(), group);
+  if (!AllTheSame(counts)) return "pieces of different sizes";
+  return Taken(ncclReduceScatter(whole, piece, static_cast<size_t>(counts[0]), reduced.type, reduced.operation,
+                                 ForCollective(group).get(), CurrentStream()),
+               group);
 }
 
 Problem NcclTransport::AllGatherEach(ElementType type, const std::vector<EvenPart>& parts, const Group& group) {

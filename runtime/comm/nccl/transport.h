@@ -1,8 +1,7 @@
 // Private to runtime/comm/nccl: a Transport by NCCL, for tensors on GPUs, one for each rank.
 //
 //   all_reduce, broadcast          NCCL's of that name
-//   all_gather, reduce_scatter     NCCL's where all pieces are of one size, else a broadcast, or a reduction, for each
-//                                  member, in one group
+//   all_gather, reduce_scatter     NCCL's, of pieces of one size
 //   a maximum or a minimum        of keys, which keep NaNs (extremes.h)
 //   all_to_all, send_receive       sends and receives in one group
 //   sends one way                  sends and receives in one group, in the slots of a plan
@@ -52,7 +51,7 @@ class NcclTransport : public Transport {
                     const Group& group) override;
   Problem ReduceScatter(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& counts,
                         Reduction reduction, const Group& group) override;
-  bool TakesTensorsApart() const override { return true; }
+  bool NeedsEqualCounts() const override { return true; }
   Problem AllGatherEach(ElementType type, const std::vector<EvenPart>& parts, const Group& group) override;
   Problem ReduceScatterEach(ElementType type, const std::vector<EvenPart>& parts, Reduction reduction,
                             const Group& group) override;
@@ -136,7 +135,7 @@ class NcclTransport : public Transport {
   const double seconds_;
   Comm::Impl& job_;
   ProgressMarks marks_;
-  Scratch number_;  // For barriers.
+  KeptScratch number_;  // For barriers.
 };
 
 }  // namespace cleave::runtime

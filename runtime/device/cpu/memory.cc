@@ -1,8 +1,27 @@
 #include "runtime/device/memory.h"
 
 #include <cstring>
+#include <vector>
+
+#include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
+namespace {
+
+// visit(the piece in the tensor, the packed piece, bytes of its rows), for each piece.
+template <typename Visit>
+void ForEachPiece(const Pieces& pieces, const Visit& visit) {
+  std::byte* in_tensor = pieces.tensor;
+  std::byte* packed = pieces.packed;
+  for (const int64_t size : PieceSizes(pieces.size, pieces.pieces)) {
+    const int64_t bytes = size * pieces.inner;
+    visit(in_tensor, packed, bytes);
+    in_tensor += bytes;
+    packed += pieces.pitch;
+  }
+}
+
+}  // namespace
 
 void CopyRuns(const void* source, void* target, const Runs& runs) {
   if (runs.bytes == 0) return;
@@ -10,6 +29,22 @@ void CopyRuns(const void* source, void* target, const Runs& runs) {
   char* to = static_cast<char*>(target);
   for (int64_t row = 0; row < runs.rows; ++row, from += runs.source_pitch, to += runs.target_pitch) {
     std::memcpy(to, from, static_cast<size_t>(runs.bytes));
+  }
+}
+
+void PackPieces(const std::vector<Pieces>& tensors) {
+  for (const Pieces& pieces : tensors) {
+    ForEachPiece(pieces, [&](const std::byte* in_tensor, std::byte* packed, int64_t bytes) {
+      CopyRuns(in_tensor, packed, {bytes, pieces.rows, pieces.row_pitch, bytes});
+    });
+  }
+}
+
+void UnpackPieces(const std::vector<Pieces>& tensors) {
+  for (const Pieces& pieces : tensors) {
+    ForEachPiece(pieces, [&](std::byte* in_tensor, const std::byte* packed, int64_t bytes) {
+      CopyRuns(packed, in_tensor, {bytes, pieces.rows, bytes, pieces.row_pitch});
+    });
   }
 }
 

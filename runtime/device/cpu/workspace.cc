@@ -38,6 +38,8 @@ void* TakeWorkspace(int64_t bytes) {
   return memory;
 }
 
+void* TakeNewWorkspace(int64_t bytes) { return TakeWorkspace(bytes); }
+
 void GiveWorkspace(void* memory, int64_t bytes) {
   CountOfThread().now -= bytes;
   std::free(memory);

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <deque>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/device/cuda/cuda.h"
@@ -16,6 +19,7 @@
 #include "runtime/device/staging.h"
 #include "runtime/device/streams.h"
 #include "runtime/device/workspace.h"
+#include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
 namespace {
@@ -151,6 +155,52 @@ TEST(Memory, CopiesRunsAsTheCpuDoes) {
     }
     EXPECT_EQ(target.Values(), expected) << test.runs.bytes << " bytes, " << test.runs.rows << " rows";
   }
+}
+
+// Each unit by which pieces are copied, pieces of different sizes and empty ones, rows, and numbers that take 64 bits.
+TEST(Memory, PacksPiecesAsTheyAreCut) {
+  struct Case {
+    int64_t rows, size, inner, pieces, pitch;
+  };
+  constexpr Case kCases[] = {{1, 10, 16, 4, 48}, {3, 7, 32, 3, 288}, {5, 2, 8, 3, 40},       {2, 9, 4, 8, 16},
+                             {4, 33, 2, 5, 56},  {7, 5, 1, 2, 21},   {1, 12, 16, 3, 64},     {3, 10, 24, 1, 720},
+                             {1, 0, 4, 2, 4},    {2, 6, 0, 2, 4},    {1, 70000, 1, 70000, 1}};
+  std::deque<DeviceVector<uint8_t>> tensors, packed, back;
+  std::vector<std::vector<uint8_t>> values, expected;
+  std::vector<Pieces> all, all_back;
+  for (const Case& test : kCases) {
+    std::vector<uint8_t> whole(static_cast<size_t>(test.rows * test.size * test.inner) + 16);
+    for (size_t i = 0; i < whole.size(); ++i) whole[i] = static_cast<uint8_t>(i * 7 + i / 256);
+    std::vector<uint8_t> message(static_cast<size_t>(test.pieces * test.pitch) + 16, 255);
+    const std::vector<int64_t> sizes = PieceSizes(test.size, test.pieces);
+    int64_t begin = 0;
+    for (size_t piece = 0; piece < sizes.size(); ++piece) {
+      const int64_t run = sizes[piece] * test.inner;
+      for (int64_t row = 0; row < test.rows; ++row) {
+        std::copy_n(whole.begin() + (row * test.size + begin) * test.inner, run,
+                    message.begin() + static_cast<int64_t>(piece) * test.pitch + row * run);
+      }
+      begin += sizes[piece];
+    }
+    tensors.emplace_back(whole);
+    packed.emplace_back(std::vector<uint8_t>(message.size(), 255));
+    back.emplace_back(whole);
+    const auto at = [](const DeviceVector<uint8_t>& vector) { return reinterpret_cast<std::byte*>(vector.get()); };
+    const Pieces pieces = {at(tensors.back()), at(packed.back()), test.rows,   test.size * test.inner,
+                           test.size,          test.inner,        test.pieces, test.pitch};
+    all.push_back(pieces);
+    all_back.push_back(pieces);
+    all_back.back().tensor = at(back.back());
+    values.push_back(std::move(whole));
+    expected.push_back(std::move(message));
+  }
+  PackPieces(all);
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(packed[i].Values(), expected[i]) << i;
+    ZeroBytes(back[i].get(), static_cast<int64_t>(values[i].size()) - 16);
+  }
+  UnpackPieces(all_back);
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(back[i].Values(), values[i]) << i;
 }
 
 TEST(Memory, CopiesAndZeroesBytes) {

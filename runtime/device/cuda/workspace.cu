@@ -53,17 +53,19 @@ void* TakeForGood(int64_t bytes) {
   return memory;
 }
 
+void* TakeNewWorkspace(int64_t bytes) {
+  void* const memory = TakeForGood(bytes);
+  KeptOfThread().taken[memory] = CurrentStream();
+  return memory;
+}
+
 void* TakeWorkspace(int64_t bytes) {
   Kept& kept = KeptOfThread();
   const cudaStream_t stream = CurrentStream();
   std::vector<void*>& fitting = kept.memory[{stream, Rounded(bytes)}];
-  void* memory = nullptr;
-  if (!fitting.empty()) {
-    memory = fitting.back();
-    fitting.pop_back();
-  } else {
-    memory = TakeForGood(bytes);
-  }
+  if (fitting.empty()) return TakeNewWorkspace(bytes);
+  void* const memory = fitting.back();
+  fitting.pop_back();
   kept.taken[memory] = stream;
   return memory;
 }

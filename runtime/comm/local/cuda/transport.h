@@ -68,6 +68,8 @@ class LocalDeviceTransport : public Transport {
                     const Group& group) override;
   Problem ReduceScatter(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& counts,
                         Reduction reduction, const Group& group) override;
+  // As NCCL, whose memory is predicted.
+  bool NeedsEqualCounts() const override { return true; }
   Problem AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts, void* received,
                    const std::vector<int64_t>& received_counts, const Group& group) override;
   Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
