@@ -25,7 +25,9 @@ const Target& CudaTarget() {
                                      .is_device = true,
                                      .library_workspace = kLibraryWorkspace,
                                      .largest_attention_head = kLargestAttentionHead,
-                                     .fuse = {.epilogues = ir::Epilogues::kAll, .loop_batches = ir::LoopBatches::kAll},
+                                     .fuse = {.epilogues = ir::Epilogues::kAll,
+                                              .loop_batches = ir::LoopBatches::kAll,
+                                              .piece_counts = ir::PieceCounts::kEqual},
                                      .emit_loop = EmitKernelOfLoop,
                                      .emit_batch = EmitBatchOfLoops};
   return kTarget;

@@ -398,6 +398,7 @@ bool CanBeLooped(const OpDefinition& op) { return op.op_class == OpClass::kEleme
 Fusion Fuse(const Program& program, const FuseOptions& options) {
   Fusion fusion = Fuser(program, options).Run();
   BatchLoops(program, options.loop_batches, fusion);
+  fusion.piece_counts = options.piece_counts;
   return fusion;
 }
 

@@ -29,6 +29,7 @@
 #include "ir/program/fuse/image_blocks.h"
 #include "ir/program/fuse/joint_calls.h"
 #include "ir/program/fuse/parts.h"
+#include "ir/program/packing.h"
 #include "ir/program/program.h"
 #include "ir/program/value_set.h"
 
@@ -94,6 +95,7 @@ struct Fusion {
   Parts parts;                              // Values that lie in parts of others.
   // The stage that writes the value; -1 for sources.
   IdVector<ValueId, int> written_by;
+  PieceCounts piece_counts = PieceCounts::kAny;  // FuseOptions::piece_counts.
 
   // Whether the step does nothing (LiesInPlace).
   bool DoesNothing(const Step& step) const { return LiesInPlace(parts, step); }
@@ -119,6 +121,7 @@ struct FuseOptions {
   Epilogues epilogues = Epilogues::kBias;
   // At most; fewer where a step would need more memory (PlanMemory).
   LoopBatches loop_batches = LoopBatches::kNone;
+  PieceCounts piece_counts = PieceCounts::kAny;  // Of its collectives.
 
   bool operator==(const FuseOptions&) const = default;
 };

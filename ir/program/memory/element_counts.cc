@@ -9,7 +9,14 @@ namespace {
 
 // What the runtime counts for one tensor of a merged message: all elements that the group holds of it together.
 int64_t ElementsInMessage(const Program& program, const Collective& collective, const Transfer& transfer) {
-  if (collective.kind == CollectiveKind::kAllGather) return ElementCount(LargestLocalShape(program, transfer.output));
+  const int64_t ranks = program.mesh.Size(collective.axes);
+  // Equal parts, each with a place for the largest piece.
+  if (collective.kind == CollectiveKind::kAllGather) {
+    return ElementCount(LargestLocalShape(program, transfer.input)) * ranks;
+  }
+  if (collective.kind == CollectiveKind::kReduceScatter) {
+    return ElementCount(LargestLocalShape(program, transfer.output)) * ranks;
+  }
   const int64_t elements = ElementCount(LargestLocalShape(program, transfer.input));
   if (collective.kind != CollectiveKind::kAllReduce) return elements;
   // The parts of a merged all-reduce lie one after another, each aligned; the gaps are reduced with them.

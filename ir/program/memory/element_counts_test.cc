@@ -64,10 +64,11 @@ TEST(ElementCountsTest, TheLargestPieceOfAValueCounts) {
 
 TEST(ElementCountsTest, TensorsOfOneMessageAreCountedTogether) {
   constexpr int64_t kHalf = kLimit / 2;
-  EXPECT_EQ(Text(Message(CollectiveKind::kAllGather, 2, kHalf, "[m0]", "[-]")), "");
-  EXPECT_EQ(Text(Message(CollectiveKind::kAllGather, 2, kHalf + 1, "[m0]", "[-]")), "2 with out0 2147483648");
+  EXPECT_EQ(Text(Message(CollectiveKind::kAllGather, 2, kHalf / 4 * 4, "[m0]", "[-]")), "");
+  // Each part has a place for the largest piece.
+  EXPECT_EQ(Text(Message(CollectiveKind::kAllGather, 2, kHalf / 4 * 4 + 1, "[m0]", "[-]")), "2 with out0 2147483648");
   EXPECT_EQ(Text(Message(CollectiveKind::kReduceScatter, 3, kHalf, "[-] partial(m0: sum)", "[m0]")),
-            "3 with out0 3221225469");
+            "3 with out0 3221225472");
 }
 
 TEST(ElementCountsTest, GapsBetweenTensorsOfAMergedAllReduceCount) {

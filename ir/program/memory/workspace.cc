@@ -13,15 +13,10 @@
 #include "ir/graph/ops/need.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/image_blocks.h"
+#include "ir/program/packing.h"
 
 namespace cleave::ir {
 namespace {
-
-// Whether the pieces along `dimension` lie one after another: all dimensions before it have one element.
-bool IsContiguous(const Program& program, ValueId whole, int dimension) {
-  const Shape shape = LargestLocalShape(program, whole);
-  return std::all_of(shape.begin(), shape.begin() + dimension, [](int64_t size) { return size == 1; });
-}
 
 Need NeedOf(const Program& program, const Fusion& fusion, const Compute& compute) {
   const OpDefinition& op = DefinitionOf(compute.kind);
@@ -49,7 +44,7 @@ std::set<int> CompanionsOf(const Fusion& fusion) {
   return steps;
 }
 
-Need NeedOf(const Program& program, const Collective& collective) {
+Need NeedOf(const Program& program, const Collective& collective, PieceCounts counts) {
   Need need;
   if (program.mesh.Size(collective.axes) == 1) return need;
   Bytes inputs, outputs;
@@ -57,8 +52,7 @@ Need NeedOf(const Program& program, const Collective& collective) {
     inputs += LargestLocalBytes(program, transfer.input);
     outputs += LargestLocalBytes(program, transfer.output);
   }
-  const Transfer& first = collective.transfers.front();
-  const bool merged = collective.transfers.size() > 1;
+  const Packing packing = PackingOf(program, collective, counts);
   switch (collective.kind) {
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kBroadcast:
@@ -67,13 +61,9 @@ Need NeedOf(const Program& program, const Collective& collective) {
     case CollectiveKind::kNeighborExchangeV2:
       return need;
     case CollectiveKind::kAllGather:
-      if (merged) need.send = inputs;
-      if (merged || !IsContiguous(program, first.output, first.from_dimension)) need.receive = outputs;
-      return need;
+      return {.send = packing.part, .receive = packing.message};
     case CollectiveKind::kReduceScatter:
-      if (merged || !IsContiguous(program, first.input, first.to_dimension)) need.send = inputs;
-      if (merged) need.receive = outputs;
-      return need;
+      return {.send = packing.message, .receive = packing.part};
     case CollectiveKind::kAllToAll:
       return {.send = inputs, .receive = outputs};
     case CollectiveKind::kNeighborExchange:
@@ -328,8 +318,9 @@ Bytes WorkspaceOf(const Program& program, const Fusion& fusion, const FuseOption
     if (companions.count(static_cast<int>(i)) > 0) continue;
     Match(
         program.steps[i].action, [&](const Compute& compute) { most.Include(NeedOf(program, fusion, compute)); },
-        [&](const Collective& collective) { most.Include(NeedOf(program, collective)); }, [](const Slice&) {},
-        [](const View&) {}, [](const Glance&) {}, [](const HostCopy&) {}, [](const Send&) {}, [](const Receive&) {});
+        [&](const Collective& collective) { most.Include(NeedOf(program, collective, fuse.piece_counts)); },
+        [](const Slice&) {}, [](const View&) {}, [](const Glance&) {}, [](const HostCopy&) {}, [](const Send&) {},
+        [](const Receive&) {});
   }
   most.Include(AttentionNeed(program, fusion, fuse.attention_workspace));
   return most.total();

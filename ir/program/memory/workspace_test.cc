@@ -223,18 +223,19 @@ TEST(Workspace, AttentionOnAGpu) {
 
 // One collective over both axes of a mesh of 2 x 2, of one tensor or several alike.
 int64_t NeededFor(CollectiveKind kind, const std::string& from, const std::string& to, int from_dimension,
-                  int to_dimension, int tensors = 1) {
+                  int to_dimension, int tensors = 1, PieceCounts counts = PieceCounts::kAny,
+                  const Shape& shape = {8, 16}) {
   Program program;
   program.mesh = Mesh::OfDevices(4);
   Collective collective{.kind = kind, .axes = program.mesh.AxisIds(), .transfers = {}, .why = ""};
   for (int i = 0; i < tensors; ++i) {
-    collective.transfers.push_back({.input = AddValue(program, {8, 16}, from),
-                                    .output = AddValue(program, {8, 16}, to),
+    collective.transfers.push_back({.input = AddValue(program, shape, from),
+                                    .output = AddValue(program, shape, to),
                                     .from_dimension = from_dimension,
                                     .to_dimension = to_dimension});
   }
   program.steps.push_back({.action = collective, .name = "collective"});
-  return WorkspaceOf(program, {}, {}).value();
+  return WorkspaceOf(program, {}, {.piece_counts = counts}).value();
 }
 
 TEST(Workspace, CollectivesPackWhatIsNotContiguous) {
@@ -242,11 +243,17 @@ TEST(Workspace, CollectivesPackWhatIsNotContiguous) {
   const std::string rows = "[m0 m1, -]", columns = "[-, m0 m1]", whole = "[-, -]";
   const std::string partial = "[-, -] partial(m0: sum, m1: sum)";
   EXPECT_EQ(NeededFor(CollectiveKind::kAllGather, rows, whole, 0, -1), 0);
-  EXPECT_EQ(NeededFor(CollectiveKind::kAllGather, columns, whole, 1, -1), kWhole);
+  EXPECT_EQ(NeededFor(CollectiveKind::kAllGather, columns, whole, 1, -1), kWhole / 4 + kWhole);
   EXPECT_EQ(NeededFor(CollectiveKind::kAllGather, rows, whole, 0, -1, 3), 3 * (kWhole / 4 + kWhole));
   EXPECT_EQ(NeededFor(CollectiveKind::kReduceScatter, partial, rows, -1, 0), 0);
-  EXPECT_EQ(NeededFor(CollectiveKind::kReduceScatter, partial, columns, -1, 1), kWhole);
+  EXPECT_EQ(NeededFor(CollectiveKind::kReduceScatter, partial, columns, -1, 1), kWhole + kWhole / 4);
   EXPECT_EQ(NeededFor(CollectiveKind::kReduceScatter, partial, rows, -1, 0, 2), 2 * (kWhole + kWhole / 4));
+  // Where all ranks must have equally much, several tensors of which they have are taken as they lie, and one of which
+  // they have not is packed: 4 parts with places for 3 of 10 rows of 60 bytes, 16 bytes apart.
+  EXPECT_EQ(NeededFor(CollectiveKind::kReduceScatter, partial, rows, -1, 0, 2, PieceCounts::kEqual), 0);
+  EXPECT_EQ(NeededFor(CollectiveKind::kReduceScatter, partial, columns, -1, 1, 1, PieceCounts::kEqual), kWhole * 5 / 4);
+  EXPECT_EQ(NeededFor(CollectiveKind::kAllGather, rows, whole, 0, -1, 1, PieceCounts::kEqual, {10, 15}), 5 * 192);
+  EXPECT_EQ(NeededFor(CollectiveKind::kAllGather, rows, whole, 0, -1, 1, PieceCounts::kAny, {10, 15}), 0);
   EXPECT_EQ(NeededFor(CollectiveKind::kAllToAll, rows, columns, 0, 1), 2 * kWhole / 4);
   EXPECT_EQ(NeededFor(CollectiveKind::kAllReduce, partial, whole, -1, -1, 2), 0);
 }

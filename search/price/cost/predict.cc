@@ -14,6 +14,7 @@
 #include "base/check/check.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/host_copies.h"
+#include "ir/program/packing.h"
 #include "search/price/cost/time.h"
 
 namespace cleave::search {
@@ -134,14 +135,26 @@ class Kernel {
   std::vector<ir::TensorType> inputs_;  // Of a step; kept to avoid allocations.
 };
 
+// Of the kernels that pack what a collective cannot take as it lies, before it and behind it. On a CPU copies are part
+// of what links take.
+StageCost CostOfPacking(const Run& run, const ir::Collective& collective) {
+  if (run.fusion.piece_counts != ir::PieceCounts::kEqual) return {};
+  const ir::Packing packing = ir::PackingOf(run.program, collective, run.fusion.piece_counts);
+  if (packing.tensors == 0) return {};
+  const auto copy = [&](Bytes bytes) { return KernelSeconds(run.cluster, Seconds(0), bytes * 2); };
+  return {.seconds = copy(packing.message) + copy(packing.part), .bytes = (packing.message + packing.part) * 2};
+}
+
 // The cost of one run of a fused step, which has these steps.
 StageCost CostOf(const Run& run, const ir::FusedStage& stage, absl::Span<const int> steps, Kernel& kernel) {
   const ir::Program& program = run.program;
   const Cluster& cluster = run.cluster;
   const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
   if (const ir::Collective* collective = ir::CommunicationOf(program, first); collective != nullptr) {
-    return {.seconds = CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
-                                         ir::CollectiveBytes(program, *collective)),
+    const StageCost packing = CostOfPacking(run, *collective);
+    return {.seconds = packing.seconds + CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
+                                                           ir::CollectiveBytes(program, *collective)),
+            .bytes = packing.bytes,
             .sent = ir::SentBytes(program, *collective),
             .limit = Limit::kLink};
   }
