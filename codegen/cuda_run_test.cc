@@ -34,10 +34,12 @@ TEST(GeneratedCudaProgram, TrainsAsTheOneForTheCpu) {
                      {"h1.bias", {{"d0", {1}}}},     {"h1.matmul", {{"i", {0}}, {"j", {1}}}},
                      {"h2.weight", {{"d1", {1}}}},   {"h2.matmul", {{"i", {0}}, {"k", {1}}}}};
   const ir::Program program =
-      PartitionedProgram(runs.graph(), ir::Mesh::OfDevices(4), cuts, {.bucket_bytes = Bytes(1)});
+      PartitionedProgram(runs.graph(), ir::Mesh::OfDevices(4), cuts, {.buckets = ir::BucketSizes::All(Bytes(1))});
   runs.Run(CudaRuns(), program, "data and tensor parallel on 4");
-  runs.Run(CudaRuns(), PartitionedProgram(runs.graph(), ir::Mesh::OfDevices(4), cuts, {.bucket_bytes = Bytes(1)}, 3),
-           "data and tensor parallel on 4, in micro-batches");
+  runs.Run(
+      CudaRuns(),
+      PartitionedProgram(runs.graph(), ir::Mesh::OfDevices(4), cuts, {.buckets = ir::BucketSizes::All(Bytes(1))}, 3),
+      "data and tensor parallel on 4, in micro-batches");
 }
 
 // Sums of products of 16 bits are rounded where they are stored, and their order differs between libraries.

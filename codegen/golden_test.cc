@@ -131,7 +131,7 @@ TEST(CudaText, OfATransformerInBFloat16) {
       ir::ApplyPrecision(ir::TrainingGraph(TransformerForward({}), adam), ir::Precision::kBf16).graph;
   const Cuts cuts = {{"tokens", {{"d0", {0}}}}, {"next", {{"d0", {0}}}}};
   const ir::Program program =
-      PartitionedProgram(graph, ir::Mesh::OfDevices(2), cuts, {.bucket_bytes = Bytes(16 * 1024)});
+      PartitionedProgram(graph, ir::Mesh::OfDevices(2), cuts, {.buckets = ir::BucketSizes::All(Bytes(16 * 1024))});
   const std::string text = CudaText(graph, program, training);
   EXPECT_EQ(text, Formatted(text));
   CheckGolden("transformer_2_ranks_cuda.golden", text);
@@ -334,7 +334,7 @@ TEST(ProgramText, GradientsAreReducedBesideTheBackwardPassOnEveryTarget) {
   const ir::Graph graph = MnistMlp();
   const ir::Mesh mesh = ir::Mesh::OfDevices(2);
   const ir::Program program =
-      PartitionedProgram(graph, mesh, DataParallelCuts(mesh), {.bucket_bytes = Bytes(16 * 1024)});
+      PartitionedProgram(graph, mesh, DataParallelCuts(mesh), {.buckets = ir::BucketSizes::All(Bytes(16 * 1024))});
   const std::string text = ProgramText(graph, program, training);
   EXPECT_EQ(CommunicationOf(text), CommunicationOf(CudaText(graph, program, training)));
   const size_t begun = text.find("Pending h2_weight_grad_all_reduce_pending = comm.Overlap([&] {");

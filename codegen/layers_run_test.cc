@@ -104,7 +104,8 @@ Compiled Compile(const Layers& layers, bool has_other_letters = false) {
   if (has_other_letters) graph = WithOtherLetters(std::move(graph));
   if (layers.ranks == 1 && !layers.is_watched) return {graph, SingleRankProgram(graph)};
   const Cuts cuts = layers.ranks == 1 ? Cuts() : CutsOf(layers, graph);
-  return {graph, PartitionedProgram(graph, ir::Mesh::OfDevices(layers.ranks), cuts, {.bucket_bytes = layers.bucket})};
+  return {graph, PartitionedProgram(graph, ir::Mesh::OfDevices(layers.ranks), cuts,
+                                    {.buckets = ir::BucketSizes::All(layers.bucket)})};
 }
 
 std::string TextOf(const RunTarget& target, const Compiled& compiled, const CodegenOptions& options = {}) {

@@ -274,7 +274,9 @@ TEST(CountsTest, GradientsThatAreReshaped) {
 // With small buckets gradients are reduced as soon as they are made, the last ones in the update.
 TEST(CountsTest, BucketsOfLimitedSize) {
   const std::string text = Layers(6, 256, 32, {}) + kDataParallel;
-  const auto of_size = [](int64_t bytes) { return ir::PartitionOptions{.bucket_bytes = Bytes(bytes)}; };
+  const auto of_size = [](int64_t bytes) {
+    return ir::PartitionOptions{.buckets = ir::BucketSizes::All(Bytes(bytes))};
+  };
   const int64_t layer = 4 * (32 * 32 + 32);
   const Compiled pairs = CompileModel(text, 4, of_size(2 * layer));
   EXPECT_EQ(CollectivesOf(pairs, {ir::Phase::kBackward}), "all_reduce 3");

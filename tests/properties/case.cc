@@ -144,7 +144,7 @@ PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions
   // No merging, few tensors in one collective, or all.
   constexpr int64_t kBuckets[] = {100, 1000, 0};
   const ir::PartitionOptions partition{.merge_collectives = random() % 4 != 0,
-                                       .bucket_bytes = Bytes(kBuckets[random() % 3])};
+                                       .buckets = ir::BucketSizes::All(Bytes(kBuckets[random() % 3]))};
   PlannedGraph sample = {.graph = std::move(graph), .plan = std::move(plan), .partition = partition};
   const int64_t most = std::clamp<int64_t>(kMostMoments / mesh.rank_count(), 1, kMostMicroBatches);
   sample.plan.micro_batches = MicroBatches(sample, ir::RandomInt(random, 1, most));

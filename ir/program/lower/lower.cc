@@ -1,7 +1,9 @@
 #include "ir/program/lower/lower.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/parallel/parallel.h"
 #include "base/status/status_macros.h"
@@ -34,27 +36,41 @@ LoweredProgram LowerStages(Distributed distributed, Program program, const Lower
 absl::StatusOr<LoweredProgram> Lower(const Graph& training_graph, const Plan& plan, const LowerOptions& options) {
   CLEAVE_ASSIGN_OR_RETURN(Distributed distributed, Distribute(training_graph, plan));
   CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(options.fuse, options.price, distributed));
-  PartitionOptions partition{.price = options.price,
-                             .ways = options.shared != nullptr ? &options.shared->ways : nullptr,
-                             .layers = options.layers};
+  const PartitionOptions partition{.piece_counts = options.fuse.piece_counts,
+                                   .price = options.price,
+                                   .ways = options.shared != nullptr ? &options.shared->ways : nullptr,
+                                   .layers = options.layers};
   CLEAVE_ASSIGN_OR_RETURN(Program apart, WithoutMessages(distributed.graph, distributed.plan, partition));
-  const bool may_be_larger = options.stage_times != nullptr && options.reduction_bytes != nullptr;
-  const auto with_messages = [&](Program own) {
-    return WithMessages(distributed.graph, distributed.plan, std::move(own), partition);
+  const auto with_messages = [&](Program own, const BucketSizes& sizes) {
+    PartitionOptions own_options = partition;
+    own_options.buckets = sizes;
+    return WithMessages(distributed.graph, distributed.plan, std::move(own), own_options);
   };
-  Program program = with_messages(may_be_larger ? Program(apart) : std::move(apart));
+  const bool may_be_larger = options.stage_times != nullptr && options.bucket_sizes != nullptr;
+  Program program = with_messages(may_be_larger ? Program(apart) : std::move(apart), {});
   if (options.stage_times != nullptr) {
-    Fusion fusion = Fuse(program, options.fuse);
-    std::vector<Seconds> seconds = options.stage_times(program, fusion);
-    const Bytes bytes = may_be_larger ? options.reduction_bytes(program, fusion, seconds) : kBucketBytes;
-    if (bytes > kBucketBytes) {
-      partition.reduction_bytes = bytes;
-      program = with_messages(std::move(apart));
-      fusion = Fuse(program, options.fuse);
-      seconds = options.stage_times(program, fusion);
+    const auto ordered = [&](Program own, const Fusion& fusion, const std::vector<Seconds>& seconds) {
+      return OrderForOverlap(std::move(own), fusion, seconds,
+                             options.shared != nullptr ? &options.shared->orders : nullptr);
+    };
+    const Fusion fusion = Fuse(program, options.fuse);
+    const std::vector<Seconds> seconds = options.stage_times(program, fusion);
+    std::vector<BucketSizes> sizes;
+    if (may_be_larger) sizes = options.bucket_sizes(program, fusion, seconds);
+    program = ordered(std::move(program), fusion, seconds);
+    const bool is_pipeline = program.pipeline.has_value();
+    std::optional<Seconds> least;
+    if (!sizes.empty() && !is_pipeline) least = options.step_time(program);
+    for (const BucketSizes& own : sizes) {
+      Program other = with_messages(Program(apart), own);
+      const Fusion other_fusion = Fuse(other, options.fuse);
+      const std::vector<Seconds> other_seconds = options.stage_times(other, other_fusion);
+      other = ordered(std::move(other), other_fusion, other_seconds);
+      const Seconds step = is_pipeline ? Seconds(0) : options.step_time(other);
+      if (least.has_value() && step >= *least) continue;
+      least = step;
+      program = std::move(other);
     }
-    program = OrderForOverlap(std::move(program), fusion, seconds,
-                              options.shared != nullptr ? &options.shared->orders : nullptr);
   }
   if (program.pipeline.has_value()) return LowerStages(std::move(distributed), std::move(program), options);
   MemoryPlan memory = PlanMemory(distributed.graph, program, options.fuse, options.checkpoint);

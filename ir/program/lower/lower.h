@@ -15,6 +15,7 @@
 #include "ir/program/fuse/fuse.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/order/overlap.h"
+#include "ir/program/partition/merge.h"
 #include "ir/program/program.h"
 #include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/plan/plan.h"
@@ -45,10 +46,13 @@ struct LowerOptions {
   // Where collectives run beside kernels: the time of each stage of the fusion, by which steps are ordered. Null where
   // nothing overlaps.
   std::function<std::vector<Seconds>(const Program& program, const Fusion& fusion)> stage_times = nullptr;
-  // Where `stage_times` is given: how many bytes an all_reduce of gradients takes at once, by what the program is with
-  // buckets of kBucketBytes. Null: as many as these.
-  std::function<Bytes(const Program& program, const Fusion& fusion, const std::vector<Seconds>& stage_times)>
-      reduction_bytes = nullptr;
+  // Where `stage_times` is given: how many bytes collectives of several tensors might better take at once, by what the
+  // program is with buckets of kBucketBytes. That with the least `step_time` is taken, or the first of them where there
+  // are stages of a pipeline. Null: kBucketBytes.
+  std::function<std::vector<BucketSizes>(const Program& program, const Fusion& fusion,
+                                         const std::vector<Seconds>& stage_times)>
+      bucket_sizes = nullptr;
+  std::function<Seconds(const Program& program)> step_time = nullptr;
   double layers = 1;                 // PartitionOptions::layers.
   SharedLowering* shared = nullptr;  // Of the plan's mesh and `price`; null: nothing is shared.
 };

@@ -190,7 +190,7 @@ TEST(OverlapOrderTest, WhatProgramsShareChangesNone) {
     if (!plain.ok()) continue;
     EXPECT_EQ(*plain, *shared);
     // Messages of another size, of the same program without messages.
-    const PartitionOptions large{.reduction_bytes = Bytes(1 << 30)};
+    const PartitionOptions large{.buckets = {.reductions = Bytes(1 << 30)}};
     const Program apart = *WithoutMessages(distributed->graph, distributed->plan, {});
     EXPECT_EQ(WithMessages(distributed->graph, distributed->plan, apart, large), *partition(large));
     const Fusion fusion = Fuse(*plain);

@@ -164,6 +164,7 @@ struct Key {
 struct Bucket {
   std::vector<size_t> steps;  // In the order of their transfers.
   Bytes bytes;
+  Bytes packed;  // Of `bytes`, what would be packed.
   bool full = false;
 };
 
@@ -181,11 +182,9 @@ std::string MergedReason(const std::vector<std::string>& reasons) {
 
 class Merger {
  public:
-  Merger(Program& program, Bytes bucket_bytes, Bytes reduction_bytes, double layers)
+  Merger(Program& program, const MergeOptions& options)
       : program_(program),
-        bucket_bytes_(bucket_bytes),
-        reduction_bytes_(reduction_bytes),
-        layers_(layers),
+        options_(options),
         writers_(WritersOf(program)),
         timings_(TimingsOf(program, writers_)),
         levels_(LevelsOf(program, timings_)),
@@ -241,12 +240,29 @@ class Merger {
 
   // The most that a bucket with `step` holds; 0: no limit.
   Bytes MostWith(size_t step) const {
+    const BucketSizes& sizes = options_.sizes;
     const CollectiveKind kind = CollectiveAt(step).kind;
+    const bool is_gather = kind == CollectiveKind::kAllGather;
     const bool is_gradient = timings_[step] == Timing::kGradient;
-    if (is_gradient && kind == CollectiveKind::kAllReduce) return reduction_bytes_;
-    const bool may_be_large = is_gradient || (kind == CollectiveKind::kAllGather && IsWhole(step));
-    if (!may_be_large || bucket_bytes_ == Bytes(0)) return bucket_bytes_;
-    return std::max(bucket_bytes_, std::min(reduction_bytes_, kMostPackedBytes));
+    // What is reduced in place, what is whole until the update anyway, and what stays whole.
+    if (is_gradient && (kind == CollectiveKind::kAllReduce || StepAt(step).phase == Phase::kUpdate)) {
+      return sizes.reductions;
+    }
+    if (is_gather && IsWhole(step)) return sizes.reductions;
+    if (is_gradient) return std::min(sizes.reductions, std::max(sizes.others, kMostPackedBytes));
+    if (is_gather && timings_[step] == Timing::kAhead) {
+      return std::min(sizes.gathers, std::max(sizes.others, kMostPackedBytes));
+    }
+    return sizes.others;
+  }
+  // What of a step's bytes would be packed.
+  Bytes PackedOf(size_t step) const {
+    const Collective& collective = CollectiveAt(step);
+    const bool has_pieces =
+        collective.kind == CollectiveKind::kAllGather || collective.kind == CollectiveKind::kReduceScatter;
+    const bool lies_well = options_.piece_counts == PieceCounts::kEqual && has_pieces &&
+                           IsEven(program_, collective, collective.transfers[0]);
+    return has_pieces && !lies_well ? BytesOf(step) : Bytes(0);
   }
   // Whether what is gathered stays from then on: a new parameter, or one of which a step gathers pieces or their copies
   // once.
@@ -255,9 +271,15 @@ class Merger {
            (timings_[step] == Timing::kAhead && readings_[CollectiveAt(step).transfers[0].input] == 1);
   }
   Bytes OfAllLayers(Bytes bytes) const {
-    return Bytes(static_cast<int64_t>(static_cast<double>(bytes.value()) / layers_));
+    return Bytes(static_cast<int64_t>(static_cast<double>(bytes.value()) / options_.layers));
   }
   static bool Exceeds(Bytes bytes, Bytes most) { return most > Bytes(0) && bytes > most; }
+  // Whether so much is more than a bucket with `step` holds.
+  bool IsTooMuch(Bytes bytes, Bytes packed, size_t step) const {
+    const Bytes most = MostWith(step);
+    return Exceeds(bytes, most) ||
+           (most > Bytes(0) && Exceeds(packed, std::max(kMostPackedBytes, options_.sizes.others)));
+  }
 
   template <typename Close>
   static void Flush(Bucket& bucket, const Close& close) {
@@ -270,10 +292,12 @@ class Merger {
   template <typename Close>
   void Put(size_t step, Bucket& bucket, const Close& close) const {
     const Bytes bytes = BytesOf(step);
+    const Bytes packed = PackedOf(step);
     const Bytes most = MostWith(step);
-    if (!bucket.steps.empty() && Exceeds(bucket.bytes + bytes, most)) Flush(bucket, close);
+    if (!bucket.steps.empty() && IsTooMuch(bucket.bytes + bytes, bucket.packed + packed, step)) Flush(bucket, close);
     bucket.steps.push_back(step);
     bucket.bytes += bytes;
+    bucket.packed += packed;
     if (most > Bytes(0) && bucket.bytes >= most) Flush(bucket, close);
   }
 
@@ -287,6 +311,7 @@ class Merger {
   struct Layers {
     std::map<int64_t, std::vector<size_t>> steps;  // By the layer's number.
     Bytes bytes;
+    Bytes packed;
   };
 
   std::map<TextPlace, Layers> LayersAmong(const std::vector<size_t>& steps) const {
@@ -297,29 +322,66 @@ class Merger {
       Layers& layers = by_loop[layer->loop];
       layers.steps[layer->number].push_back(step);
       layers.bytes += BytesOf(step);
+      layers.packed += PackedOf(step);
     }
     std::erase_if(by_loop, [](const auto& entry) { return entry.second.steps.size() < 2; });
     return by_loop;
+  }
+
+  // How many layers a bucket holds where it does not hold all of them: one, or in buckets that are larger than usual as
+  // many as fit, and all buckets about equally many.
+  size_t LayersPerBucket(const Layers& layers, size_t step) const {
+    if (MostWith(step) <= kBucketBytes) return 1;
+    const auto count = static_cast<int64_t>(layers.steps.size());
+    const auto share = [&](Bytes bytes, int64_t of) { return Bytes(bytes.value() / count * of); };
+    int64_t fit = 1;
+    while (fit < count && !IsTooMuch(share(layers.bytes, fit + 1), share(layers.packed, fit + 1), step)) ++fit;
+    const int64_t buckets = (count + fit - 1) / fit;
+    return static_cast<size_t>((count + buckets - 1) / buckets);
   }
 
   // Puts collectives of one key into buckets, in their order. Layers that one bucket cannot hold together have buckets
   // of their own, which are alike in layers that are.
   template <typename Close>
   void PutAll(const std::vector<size_t>& steps, const Close& close) const {
+    struct OfLoop {
+      const Layers* layers;
+      size_t per_bucket;
+      bool are_apart;
+      Bucket open = {};
+      size_t begun = 0;  // Layers in `open`.
+    };
     const std::map<TextPlace, Layers> by_loop = LayersAmong(steps);
+    std::map<TextPlace, OfLoop> loops;
     Bucket open;
     for (const size_t step : steps) {
       const auto layer = LayerOf(step);
-      const auto layers = layer.has_value() ? by_loop.find(layer->loop) : by_loop.end();
-      if (layers == by_loop.end() || !Exceeds(OfAllLayers(layers->second.bytes), MostWith(step))) {
+      const auto found = layer.has_value() ? by_loop.find(layer->loop) : by_loop.end();
+      if (found == by_loop.end()) {
         Put(step, open, close);
         continue;
       }
-      const std::vector<size_t>& of_layer = layers->second.steps.at(layer->number);
+      const Layers& layers = found->second;
+      const auto [loop, is_new] = loops.try_emplace(layer->loop);
+      OfLoop& of = loop->second;
+      if (is_new) {
+        of = {.layers = &layers,
+              .per_bucket = LayersPerBucket(layers, step),
+              .are_apart = IsTooMuch(OfAllLayers(layers.bytes), OfAllLayers(layers.packed), step)};
+      }
+      if (!of.are_apart) {
+        Put(step, open, close);
+        continue;
+      }
+      const std::vector<size_t>& of_layer = layers.steps.at(layer->number);
       if (of_layer.front() != step) continue;  // It is in the buckets of its layer.
-      Bucket bucket;
-      for (const size_t member : of_layer) Put(member, bucket, close);
-      if (!bucket.steps.empty()) Flush(bucket, close);
+      for (const size_t member : of_layer) Put(member, of.open, close);
+      if (++of.begun < of.per_bucket) continue;
+      if (!of.open.steps.empty()) Flush(of.open, close);
+      of.begun = 0;
+    }
+    for (auto& [place, of] : loops) {
+      if (!of.open.steps.empty()) close(of.open);
     }
     close(open);
   }
@@ -546,8 +608,7 @@ class Merger {
   }
 
   Program& program_;
-  Bytes bucket_bytes_, reduction_bytes_;
-  double layers_;
+  const MergeOptions& options_;
   IdVector<ValueId, size_t> writers_;
   std::vector<Timing> timings_;
   std::vector<size_t> levels_;                // By step.
@@ -560,8 +621,6 @@ class Merger {
 
 }  // namespace
 
-void MergeCollectives(Program& program, Bytes bucket_bytes, Bytes reduction_bytes, double layers) {
-  Merger(program, bucket_bytes, reduction_bytes, layers).Run();
-}
+void MergeCollectives(Program& program, const MergeOptions& options) { Merger(program, options).Run(); }
 
 }  // namespace cleave::ir

@@ -1,13 +1,12 @@
 // Several small collectives over one group become one call.
 //
 // Only all_reduces, reduce_scatters and all_gathers of one kind, group, reduction and element type are merged, and only
-// as many as `bucket_bytes` allows: packing needs memory of that size, and a reduction that waits for all others
-// overlaps with nothing. All_reduces of gradients, which are kept for the update anyway, may have a limit of their own,
-// and up to kMostPackedBytes so may gradients that are scattered, what the update gathers, and what is gathered of
-// parameters once in a step.
+// as many as BucketSizes allows: a reduction that waits for all others overlaps with nothing. At most kMostPackedBytes
+// of a bucket are packed, and so many it has at most where whole tensors wait for it that are else not kept: gradients
+// that the backward pass scatters, parameters that are gathered for a pass.
 // A single tensor may be larger. Tensors of repeated layers (x.0.weight, x.1.weight, …) that are too many for one
-// bucket are merged layer by layer, so that equal layers communicate alike. What may be merged, and where the merged
-// step stands:
+// bucket are merged by layers, as many of them as fit, so that equal layers communicate alike. What may be merged, and
+// where the merged step stands:
 //
 //   gradients       Reductions that the backward pass or its end asks for and only the update reads. Buckets fill
 //                   in the order in which the backward pass makes the gradients. A full bucket is reduced as soon as
@@ -28,20 +27,38 @@
 #define CLEAVE_IR_PROGRAM_PARTITION_MERGE_H_
 
 #include "base/units/units.h"
+#include "ir/program/packing.h"
 #include "ir/program/program.h"
 
 namespace cleave::ir {
 
 inline constexpr Bytes kBucketBytes = Bytes(25 * 1024 * 1024);
-// A reduce_scatter or all_gather of several tensors has a copy of them all.
+// Of tensors that a reduce_scatter or all_gather packs, which are copied, and of whole ones that only it needs.
 inline constexpr Bytes kMostPackedBytes = Bytes(256 * 1024 * 1024);
 
-// `bucket_bytes` as CollectiveBytes counts them; 0: no limit. `reduction_bytes`: the same of reductions of gradients,
-// and of what the update gathers.
-// `layers`: which part of the layers of a larger model the program has, whose layers it merges as that model's program
-// does. Takes a valid program with one transfer per collective and leaves a valid one that computes the same. REQUIRES:
+// How much buckets hold, as CollectiveBytes counts it; 0: no limit.
+struct BucketSizes {
+  Bytes others = kBucketBytes;
+  // Reductions of gradients, and what is gathered of parameters once in a step. At least `others`.
+  Bytes reductions = kBucketBytes;
+  // What is gathered of parameters for each pass, by which a rank has whole ones until they are read. At least
+  // `others`.
+  Bytes gathers = kBucketBytes;
+
+  static BucketSizes All(Bytes bytes) { return {bytes, bytes, bytes}; }
+  bool operator==(const BucketSizes&) const = default;
+};
+
+struct MergeOptions {
+  BucketSizes sizes = {};
+  PieceCounts piece_counts = PieceCounts::kAny;
+  // Which part of the layers of a larger model the program has, whose layers it merges as that model's program does.
+  double layers = 1;
+};
+
+// Takes a valid program with one transfer per collective and leaves a valid one that computes the same. REQUIRES:
 // 0 < layers <= 1.
-void MergeCollectives(Program& program, Bytes bucket_bytes, Bytes reduction_bytes, double layers = 1);
+void MergeCollectives(Program& program, const MergeOptions& options);
 
 }  // namespace cleave::ir
 

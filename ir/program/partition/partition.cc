@@ -638,8 +638,8 @@ absl::StatusOr<Program> WithoutMessages(const Graph& graph, const Plan& plan, co
 
 Program WithMessages(const Graph& graph, const Plan& plan, Program program, const PartitionOptions& options) {
   if (options.merge_collectives) {
-    MergeCollectives(program, options.bucket_bytes, options.reduction_bytes.value_or(options.bucket_bytes),
-                     options.layers);
+    MergeCollectives(program,
+                     {.sizes = options.buckets, .piece_counts = options.piece_counts, .layers = options.layers});
   }
   MoveCopiesOut(program);
   AddGlances(graph, plan, program);

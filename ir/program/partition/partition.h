@@ -24,10 +24,10 @@
 namespace cleave::ir {
 
 struct PartitionOptions {
-  bool merge_collectives = true;              // False shows one collective per tensor.
-  Bytes bucket_bytes = kBucketBytes;          // Of the tensors of a merged collective; 0: no limit.
-  std::optional<Bytes> reduction_bytes = {};  // The same of reductions of gradients (merge.h), where it differs.
-  CollectivePrice price = nullptr;            // By which redistributions are chosen; null: weighted bytes.
+  bool merge_collectives = true;  // False shows one collective per tensor.
+  BucketSizes buckets = {};       // Of merged collectives.
+  PieceCounts piece_counts = PieceCounts::kAny;
+  CollectivePrice price = nullptr;        // By which redistributions are chosen; null: weighted bytes.
   SharedRedistributions* ways = nullptr;  // Of the plan's mesh and `price`, for several programs; null: of this one.
   double layers = 1;                      // Which part of the layers of a larger model the graph has (merge.h).
 };

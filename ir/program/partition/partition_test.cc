@@ -491,7 +491,7 @@ TEST(PartitionMergeTest, FullBucketsLeaveDuringTheBackwardPass) {
   Hand hand;
   for (int layer = 1; layer <= 4; ++layer) hand.cuts[absl::StrCat("l", layer, ".matmul")] = {{"i", "m0"}};
   const Program program =
-      Split(graph, HandPlan(graph, MeshOf({2}), hand).Make(), {.bucket_bytes = Bytes(2 * 8 * 8 * 4)});
+      Split(graph, HandPlan(graph, MeshOf({2}), hand).Make(), {.buckets = BucketSizes::All(Bytes(2 * 8 * 8 * 4))});
   EXPECT_EQ(Collectives(graph, program, {Phase::kBackward}), "all_reduce 2");
   EXPECT_EQ(Collectives(graph, program, {Phase::kUpdate}), "");
   std::vector<std::string> order;
@@ -529,11 +529,12 @@ TEST(PartitionMergeTest, LayersThatAreTooManyForOneBucketAreMergedOneByOne) {
     op.repetition = InPass({}, /*loop=*/1, op.name[2] - '0');
   }
   const Plan plan = HandPlan(graph, MeshOf({2}), hand).Make();
-  EXPECT_EQ(GradientBuckets(Split(graph, plan, {.bucket_bytes = Bytes(4 * 288)})), "gradients.all_reduce 8");
-  EXPECT_EQ(GradientBuckets(Split(graph, plan, {.bucket_bytes = Bytes(3 * 288)})),
+  EXPECT_EQ(GradientBuckets(Split(graph, plan, {.buckets = BucketSizes::All(Bytes(4 * 288))})),
+            "gradients.all_reduce 8");
+  EXPECT_EQ(GradientBuckets(Split(graph, plan, {.buckets = BucketSizes::All(Bytes(3 * 288))})),
             "x.4.gradients.all_reduce 2, x.3.gradients.all_reduce 2, x.2.gradients.all_reduce 2, "
             "x.1.gradients.all_reduce 2");
-  EXPECT_EQ(GradientBuckets(Split(graph, plan, {.bucket_bytes = Bytes(0)})), "gradients.all_reduce 8");
+  EXPECT_EQ(GradientBuckets(Split(graph, plan, {.buckets = BucketSizes::All(Bytes(0))})), "gradients.all_reduce 8");
 }
 
 TEST(PartitionMergeTest, TheProofAsksForOneElementTypeToACall) {

@@ -10,10 +10,10 @@
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/sharding/layout/layout.h"
+#include "search/price/cost/bucket_sizes.h"
 #include "search/price/cost/communicators.h"
 #include "search/price/cost/pipeline.h"
 #include "search/price/cost/predict.h"
-#include "search/price/cost/reductions.h"
 #include "search/price/cost/shared_programs.h"
 #include "search/price/cost/time_prices.h"
 
@@ -57,10 +57,11 @@ absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, co
     options.stage_times = [&](const ir::Program& program, const ir::Fusion& fusion) {
       return StageTimes(program, fusion, cluster);
     };
-    options.reduction_bytes = [&](const ir::Program& program, const ir::Fusion& fusion,
-                                  const std::vector<Seconds>& stage_times) {
-      return ReductionBytes(program, fusion, stage_times, cluster);
+    options.bucket_sizes = [&](const ir::Program& program, const ir::Fusion& fusion,
+                               const std::vector<Seconds>& stage_times) {
+      return SizesOfBuckets(program, fusion, stage_times, cluster);
     };
+    options.step_time = [&](const ir::Program& program) { return Predict(program, cluster, execution).step; };
   }
   return ir::Lower(training_graph, plan, options);
 }

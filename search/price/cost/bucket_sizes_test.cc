@@ -1,4 +1,4 @@
-#include "search/price/cost/reductions.h"
+#include "search/price/cost/bucket_sizes.h"
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -15,7 +15,7 @@ namespace cleave::search {
 namespace {
 
 // Data parallelism of an MLP with 512 MiB of gradients.
-class ReductionsTest : public ::testing::Test {
+class BucketSizesTest : public ::testing::Test {
  protected:
   // `zero`: the level of ZeRO.
   ir::Program Program(const Cluster& cluster, const ir::PartitionOptions& options = {}, int zero = 0) const {
@@ -27,10 +27,12 @@ class ReductionsTest : public ::testing::Test {
     return *ir::Partition(distributed->graph, distributed->plan, options);
   }
 
-  Bytes BytesOn(const Cluster& cluster, int zero = 0) const {
+  ir::BucketSizes SizesOn(const Cluster& cluster, int zero = 0) const {
     const ir::Program program = Program(cluster, {}, zero);
     const ir::Fusion fusion = ir::Fuse(program);
-    return ReductionBytes(program, fusion, StageTimes(program, fusion, cluster), cluster);
+    const std::vector<ir::BucketSizes> sizes =
+        SizesOfBuckets(program, fusion, StageTimes(program, fusion, cluster), cluster);
+    return sizes.empty() ? ir::BucketSizes() : sizes.front();
   }
 
   static Cluster Hosts(int64_t hosts) { return *ClusterOf(*FindPreset(absl::StrCat("h100x8*", hosts)), 8 * hosts); }
@@ -38,37 +40,50 @@ class ReductionsTest : public ::testing::Test {
   const ir::Graph graph_ = testing::Mlp(32768, {4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096, 1});
 };
 
-TEST_F(ReductionsTest, OnOneHostSmallOnesRunBesideTheBackwardPass) { EXPECT_EQ(BytesOn(Hosts(1)), ir::kBucketBytes); }
+TEST_F(BucketSizesTest, OnOneHostSmallOnesRunBesideTheBackwardPass) { EXPECT_EQ(SizesOn(Hosts(1)), ir::BucketSizes()); }
 
-TEST_F(ReductionsTest, OverManyHostsEachWouldTakeItsLatency) {
+TEST_F(BucketSizesTest, OverManyHostsEachWouldTakeItsLatency) {
   const Cluster cluster = Hosts(512);
-  const Bytes bytes = BytesOn(cluster);
-  EXPECT_GT(bytes, ir::kBucketBytes);
+  const ir::BucketSizes sizes = SizesOn(cluster);
+  EXPECT_GT(sizes.reductions, ir::kBucketBytes);
+  EXPECT_EQ(sizes.gathers, ir::kBucketBytes);
   const Execution execution{.overlaps = true};
   const Seconds small = Predict(Program(cluster), cluster, execution).step;
-  const Seconds large = Predict(Program(cluster, {.reduction_bytes = bytes}), cluster, execution).step;
+  const Seconds large = Predict(Program(cluster, {.buckets = sizes}), cluster, execution).step;
   EXPECT_LT(large, small * 0.75);
 }
 
-TEST_F(ReductionsTest, WhatIsScatteredIsACopyOfSomeSize) {
-  const Cluster cluster = Hosts(512);
+// Whole gradients that the backward pass scatters, and parameters that a pass gathers, wait in memory for the others of
+// their bucket; what is scattered for the update is whole anyway.
+TEST_F(BucketSizesTest, GrowWithTheGroup) {
   for (const int zero : {1, 2, 3}) {
-    const Bytes bytes = BytesOn(cluster, zero);
-    EXPECT_EQ(bytes, ir::kMostPackedBytes);
+    SCOPED_TRACE(zero);
+    ir::BucketSizes last;
+    for (const int64_t hosts : {1, 8, 64, 512}) {
+      const ir::BucketSizes sizes = SizesOn(Hosts(hosts), zero);
+      EXPECT_GE(sizes.reductions, last.reductions) << hosts;
+      EXPECT_GE(sizes.gathers, last.gathers) << hosts;
+      last = sizes;
+    }
+    EXPECT_GT(last.reductions, ir::kBucketBytes);
+    EXPECT_EQ(last.gathers > ir::kBucketBytes, zero == 3);
+    if (zero > 1) EXPECT_LE(last.reductions, ir::kMostPackedBytes);
+    EXPECT_LE(last.gathers, ir::kMostPackedBytes);
+    const Cluster cluster = Hosts(512);
     const Execution execution{.overlaps = true};
     const Seconds small = Predict(Program(cluster, {}, zero), cluster, execution).step;
-    const Seconds large = Predict(Program(cluster, {.reduction_bytes = bytes}, zero), cluster, execution).step;
-    EXPECT_LT(large, small * 0.75) << zero;
+    const Seconds large = Predict(Program(cluster, {.buckets = last}, zero), cluster, execution).step;
+    EXPECT_LT(large, small * 0.75);
   }
 }
 
-TEST_F(ReductionsTest, WhatHasNoGradientsHasNothingToReduce) {
+TEST_F(BucketSizesTest, WhatHasNoGradientsHasNothingToReduce) {
   const Cluster cluster = Hosts(1);
   ir::Program program = Program(cluster);
   std::erase_if(program.steps,
                 [](const ir::Step& step) { return std::holds_alternative<ir::Collective>(step.action); });
   const ir::Fusion fusion = ir::Fuse(program);
-  EXPECT_EQ(ReductionBytes(program, fusion, StageTimes(program, fusion, cluster), cluster), ir::kBucketBytes);
+  EXPECT_TRUE(SizesOfBuckets(program, fusion, StageTimes(program, fusion, cluster), cluster).empty());
 }
 
 }  // namespace
