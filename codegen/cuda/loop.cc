@@ -194,11 +194,9 @@ class KernelEmitter {
       for (size_t input = 0; input < compute.inputs.size(); ++input) {
         const LoopSpan span = *ir::SpanOfInput(emission_.program, compute, static_cast<int>(input));
         const ir::ValueId value = compute.inputs[input];
-        if (HasMemory(value) && HasInnermostAxis(span))
-          is_narrow &= ir::Is16Bit(TypeOf(value)) || ir::Is8Bit(TypeOf(value));
+        if (HasMemory(value) && HasInnermostAxis(span)) is_narrow &= ir::IsNarrow(TypeOf(value));
       }
-      if (HasMemory(compute.output))
-        is_narrow &= ir::Is16Bit(TypeOf(compute.output)) || ir::Is8Bit(TypeOf(compute.output));
+      if (HasMemory(compute.output)) is_narrow &= ir::IsNarrow(TypeOf(compute.output));
     }
     if (IsOfBatch()) return is_narrow ? 8 : 4;
     const SizeProduct& run = shape_.axes.back().size;

@@ -120,8 +120,7 @@ class BodyEmitter {
   void Store(const ir::Compute& compute, const std::vector<cpp::Expr>& arguments, const cpp::Expr& expression) {
     const cpp::Expr target = elements_.write(compute.output);
     const ir::DType dtype = emission_.value(compute.output).type.dtype;
-    if (ir::Is16Bit(dtype) || ir::Is8Bit(dtype))
-      return code_.Assign(target, cpp::Call(ElementTypeName(dtype), {expression}));
+    if (ir::IsNarrow(dtype)) return code_.Assign(target, cpp::Call(ElementTypeName(dtype), {expression}));
     const absl::string_view symbol = UpdateSymbol(compute.kind);
     if (!symbol.empty() && arguments[0] == target) {
       code_.Assign(target, arguments[1], symbol);

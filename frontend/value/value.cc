@@ -138,7 +138,7 @@ std::string FirstDifference(const Value& value, const ir::Graph& graph) {
 
 std::optional<ir::DType> ElementTypeNamed(absl::string_view name) {
   const std::optional<ir::DType> dtype = ir::ParseDType(name);
-  return dtype.has_value() && (ir::Is16Bit(*dtype) || ir::Is8Bit(*dtype)) ? std::nullopt : dtype;
+  return dtype.has_value() && ir::IsNarrow(*dtype) ? std::nullopt : dtype;
 }
 
 Value ToFloat(const Value& value) {

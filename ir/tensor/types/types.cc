@@ -54,6 +54,8 @@ bool Is16Bit(DType dtype) { return dtype == DType::kBf16 || dtype == DType::kF16
 
 bool Is8Bit(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2; }
 
+bool IsNarrow(DType dtype) { return Is16Bit(dtype) || Is8Bit(dtype); }
+
 double LargestOf(DType dtype) {
   CLEAVE_CHECK(Is8Bit(dtype)) << DTypeName(dtype);
   return dtype == DType::kF8E4M3 ? 448 : 57344;

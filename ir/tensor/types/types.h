@@ -23,8 +23,9 @@ enum class DType { kF32, kBf16, kF16, kF8E4M3, kF8E5M2, kI32, kI8 };
 absl::string_view DTypeName(DType dtype);  // "f32"
 std::optional<DType> ParseDType(absl::string_view name);
 Bytes ElementSize(DType dtype);
-bool Is16Bit(DType dtype);  // Real numbers that are stored in 16 bits and computed with in f32.
-bool Is8Bit(DType dtype);   // Real numbers of 8 bits: factors of products, which only `quantize` makes.
+bool Is16Bit(DType dtype);   // Real numbers that are stored in 16 bits and computed with in f32.
+bool Is8Bit(DType dtype);    // Real numbers of 8 bits: factors of products, which only `quantize` makes.
+bool IsNarrow(DType dtype);  // Real numbers that are computed with in f32: of 16 or 8 bits.
 bool IsInteger(DType dtype);
 
 // The largest number of a type of 8 bits. REQUIRES: Is8Bit(dtype).
