@@ -32,6 +32,19 @@ struct SquaredTensor {
 };
 void SumsOfSquares(const std::vector<SquaredTensor>& tensors);
 
+// unit = the least power of two u, of f32's normal numbers, with |x| <= u * largest_number for all elements: numbers of
+// 8 bits, of which that is the largest one, have it as their unit.
+void UnitOf(ConstReals x, int64_t count, float largest_number, float* unit);
+
+// The same for several tensors at once: the arguments for each of them.
+struct MeasuredTensor {
+  ConstReals x = nullptr;
+  int64_t count = 0;
+  float largest_number = 1;
+  float* unit = nullptr;
+};
+void UnitsOf(const std::vector<MeasuredTensor>& tensors);
+
 // Sums divided by `count`: the elements of the whole tensor that make one mean, of which this rank may hold only some.
 void ReduceMean(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count, float* y);
 

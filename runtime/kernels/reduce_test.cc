@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/testing.h"
 #include "runtime/mesh/mesh.h"
 
@@ -138,6 +139,33 @@ TEST(Reduce, SquaresOfAnyNumberOfElements) {
   SumsOfSquares(list);
   const std::vector<float> together = sums.Values();
   for (size_t i = 0; i < together.size(); ++i) EXPECT_EQ(together[i], alone[i % counts.size()]) << i;
+}
+
+TEST(Reduce, UnitsAreThePowersOfTwoFromTheLargestMagnitude) {
+  const std::vector<int64_t> counts = {0, 1, 3, 17, 4096, 100003};
+  std::deque<DeviceVector<float>> tensors;
+  std::deque<DeviceVector<BFloat16>> in_16_bits;
+  const DeviceVector<float> units(40 * static_cast<int64_t>(counts.size()));
+  std::vector<MeasuredTensor> list;
+  std::vector<float> expected;
+  for (int64_t i = 0; i < units.size(); ++i) {
+    const int64_t count = counts[static_cast<size_t>(i) % counts.size()];
+    std::vector<float> x(static_cast<size_t>(count), 0.25f);
+    if (count > 0) x[static_cast<size_t>(i * 7919 % count)] = -896.0f;
+    const float largest_number = i % 3 == 0 ? 448.0f : 57344.0f;
+    if (i % 2 == 0) {
+      list.push_back({tensors.emplace_back(x).get(), count, largest_number, units.get() + i});
+    } else {
+      const std::vector<BFloat16> narrow(x.begin(), x.end());
+      list.push_back({in_16_bits.emplace_back(narrow).get(), count, largest_number, units.get() + i});
+    }
+    expected.push_back(PowerOfTwoFrom((count == 0 ? 0.0f : 896.0f) / largest_number));
+    if (list.size() > 2 * counts.size()) continue;
+    UnitOf(list.back().x, count, largest_number, units.get() + i);
+    EXPECT_EQ(units.Values()[static_cast<size_t>(i)], expected.back()) << count;
+  }
+  UnitsOf(list);
+  EXPECT_EQ(units.Values(), expected);
 }
 
 TEST(Reduce, WhatIsNotANumberIsKept) {

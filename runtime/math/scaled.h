@@ -17,19 +17,28 @@
 
 namespace cleave::runtime {
 
-// c = a b. A and B are Float8E4M3 or Float8E5M2, but not both the latter; Out is float or BFloat16. Sums are f32.
-// `unit_a`, `unit_b`: one number each, a power of two, where the tensors are.
+// c = a b + bias. A and B are Float8E4M3 or Float8E5M2, but not both the latter; Out is float or BFloat16. Sums are
+// f32. `unit_a`, `unit_b`: one number each, a power of two, where the tensors are. `bias`, if there is one: as of
+// MatMul.
 template <typename A, typename B, typename Out>
-void ScaledMatMul(const MatMulShape& shape, const A* a, const float* unit_a, const B* b, const float* unit_b, Out* c);
+void ScaledMatMul(const MatMulShape& shape, const A* a, const float* unit_a, const B* b, const float* unit_b, Out* c,
+                  const Out* bias = nullptr);
 
 // c = a b where it is the first, else c += a b.
 template <typename A, typename B>
 void AccumulateScaledMatMul(bool first, const MatMulShape& shape, const A* a, const float* unit_a, const B* b,
                             const float* unit_b, float* c);
 
+// before = a b + bias and y = gelu(before), as MatMulGelu, and like it on GPUs only.
+template <typename A, typename B>
+void ScaledMatMulGelu(const MatMulShape& shape, const A* a, const float* unit_a, const B* b, const float* unit_b,
+                      const BFloat16* bias, BFloat16* before, BFloat16* y);
+
 #define CLEAVE_SCALED_PRODUCTS(A, B)                                                                             \
-  template void ScaledMatMul(const MatMulShape&, const A*, const float*, const B*, const float*, float*);        \
-  template void ScaledMatMul(const MatMulShape&, const A*, const float*, const B*, const float*, BFloat16*);     \
+  template void ScaledMatMul(const MatMulShape&, const A*, const float*, const B*, const float*, float*,         \
+                             const float*);                                                                      \
+  template void ScaledMatMul(const MatMulShape&, const A*, const float*, const B*, const float*, BFloat16*,      \
+                             const BFloat16*);                                                                   \
   template void AccumulateScaledMatMul(bool, const MatMulShape&, const A*, const float*, const B*, const float*, \
                                        float*);
 

@@ -99,8 +99,9 @@ cublasStatus_t CheckFactorsOf8Bits(const Factors& f) {
   if (f.operation.transpose_a != CUBLAS_OP_T || f.operation.transpose_b != CUBLAS_OP_N)
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (f.d.is_8_bits() || f.operation.compute != CUBLAS_COMPUTE_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
-  const bool is_plain = f.operation.epilogue == CUBLASLT_EPILOGUE_DEFAULT && f.d.batch == 1;
-  if (!is_plain || f.operation.scale_a == nullptr || f.operation.scale_b == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const bool is_known = !f.operation.SumsFactor() && !f.operation.AppliesSlope() && f.d.batch == 1;
+  if (f.operation.AddsBias() && f.d.type == CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!is_known || f.operation.scale_a == nullptr || f.operation.scale_b == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
   const bool fits = f.a.IsMultiple(16) && f.b.IsMultiple(16) && f.d.IsMultiple(16);
   return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }

@@ -207,18 +207,23 @@ bool IsRepeated(const CallSite& site) {
 
 // The call of a product may add a bias to it, and compute gelu of that, or multiply it by the slope of gelu elsewhere.
 
-constexpr int kBias = 2, kBeforeGelu = 3;                                           // Tensors of the call.
 constexpr int kBiasAdd = 0, kGeluOfSum = 1, kGeluOfProduct = 2, kGeluGradient = 3;  // Companions.
 
-// All of one type.
+// Tensors of the call, behind the op's inputs.
+int BiasOf(const CallSite& site) { return static_cast<int>(site.inputs.size()); }
+int BeforeGeluOf(const CallSite& site) { return BiasOf(site) + 1; }
+
+// All of one type, or bf16 where factors have 8 bits.
 bool IsGeluOfProduct(const CallSite& op, const CallSite& gelu) {
   const DType dtype = op.output.dtype;
   const auto is_alike = [&](const TensorType& type) { return type.dtype == dtype; };
-  return !IsRepeated(op) && is_alike(op.type(0)) && is_alike(gelu.output) &&
+  const bool reads_it = is_alike(op.type(0)) || (Is8Bit(op.type(0).dtype) && dtype == DType::kBf16);
+  return !IsRepeated(op) && reads_it && is_alike(gelu.output) &&
          std::all_of(gelu.inputs.begin(), gelu.inputs.end(), is_alike);
 }
 
 std::vector<Companion> MatmulCompanions() {
+  constexpr int kBias = 2, kBeforeGelu = 3;
   return {{.kind = OpKind::kBiasAdd, .inputs = {kResult, kBias}, .hides = kResult},
           {.kind = OpKind::kGelu, .inputs = {ResultOf(kBiasAdd)}, .fits = IsGeluOfProduct},
           {.kind = OpKind::kGelu, .inputs = {kResult}, .fits = IsGeluOfProduct},
@@ -230,16 +235,16 @@ KernelCall WithCompanions(const CallSite& site, KernelCall call) {
   CallArgument& result = call.arguments.back();
   if (site.Has(kGeluOfSum) || site.Has(kGeluOfProduct)) {
     call.function = "MatMulGelu";
-    result = site.Has(kBiasAdd) ? CallArgument(Pointer{kBias}) : CallArgument(NoTensor());
+    result = site.Has(kBiasAdd) ? CallArgument(Pointer{BiasOf(site)}) : CallArgument(NoTensor());
     call.arguments.push_back(FirstPointer{{ResultOf(kBiasAdd), kResult}});
     call.arguments.push_back(Pointer{ResultOf(site.Has(kGeluOfSum) ? kGeluOfSum : kGeluOfProduct)});
-  } else if (site.Has(kGeluGradient)) {
+  } else if (site.companions.size() > kGeluGradient && site.Has(kGeluGradient)) {
     call.function = "MatMulGeluGradient";
-    result = Pointer{kBeforeGelu};
+    result = Pointer{BeforeGeluOf(site)};
     call.arguments.push_back(Pointer{ResultOf(kGeluGradient)});
   } else if (site.Has(kBiasAdd)) {
     std::get<Pointer>(result).tensor = ResultOf(kBiasAdd);
-    call.arguments.push_back(Pointer{kBias});
+    call.arguments.push_back(Pointer{BiasOf(site)});
   }
   return call;
 }
@@ -360,9 +365,15 @@ std::vector<KernelCall> MatmulSumCalls(const CallSite& site) {
 }
 
 // Products of factors of 8 bits, each with its unit: inputs a, b, unit_a, unit_b. The value is that of the product of
-// what the factors stand for.
+// what the factors stand for. A unit is one number, or has one for each of equal runs of the first dimension of its
+// factor, [runs, 1, …]: those of micro-batches, of which each moment has one alone.
 
 constexpr size_t kUnitA = 2, kUnitB = 3;
+
+bool IsUnitOf(const TensorType& unit, const TensorType& factor) {
+  if (unit.dtype != DType::kF32 || unit.rank() == 0) return unit.dtype == DType::kF32;
+  return unit.elements() == unit.shape[0] && factor.shape[0] % unit.shape[0] == 0;
+}
 
 using Inference = InferResult (*)(Types inputs, const Attributes& attributes);
 
@@ -377,7 +388,7 @@ InferResult InferScaled(Inference infer, Types inputs, const Attributes& attribu
     factor.dtype = DType::kF32;
   }
   for (const size_t unit : {kUnitA, kUnitB}) {
-    if (inputs[unit] == TensorType{DType::kF32, {}}) continue;
+    if (IsUnitOf(inputs[unit], inputs[unit - kUnitA])) continue;
     return OpError{.code = Code::kE0406, .message = absl::StrCat("a unit is ", inputs[unit].ToString())};
   }
   Attributes of_product = attributes;
@@ -390,20 +401,71 @@ InferResult InferScaled(Inference infer, Types inputs, const Attributes& attribu
   return OpError{.code = Code::kE0409, .message = absl::StrCat("`result` is `", DTypeName(type->dtype), "`")};
 }
 
+// Makes two factors of one, `runs` runs of elements, in every dimension that has it. Returns the one that counts runs.
+int SplitIntoRuns(Rule& rule, int factor, int64_t runs) {
+  Factor& of_run = rule.factors[static_cast<size_t>(factor)];
+  of_run.size /= runs;
+  const int added = AddFactor(rule, absl::StrCat(of_run.name, "_run"), runs, of_run.kind);
+  const auto split = [&](std::vector<FactorList>& dimensions) {
+    for (FactorList& factors : dimensions) {
+      const auto found = std::find(factors.begin(), factors.end(), factor);
+      if (found != factors.end()) factors.insert(found, added);
+    }
+  };
+  for (std::vector<FactorList>& input : rule.inputs) split(input);
+  split(rule.output);
+  return added;
+}
+
 // `rule`: that of the product.
-Rule WithUnits(Rule rule) {
+Rule WithUnits(Rule rule, Types inputs) {
   rule.inputs.resize(kUnitB + 1);
+  std::optional<int> runs;
+  for (const size_t unit : {kUnitA, kUnitB}) {
+    const TensorType& type = inputs[unit];
+    if (type.rank() == 0) continue;
+    const FactorList of_factor = rule.inputs[unit - kUnitA].front();
+    if (!runs.has_value()) runs = SplitIntoRuns(rule, of_factor.front(), type.shape[0]);
+    rule.inputs[unit].resize(type.shape.size());
+    rule.inputs[unit].front() = {*runs};
+  }
   return rule;
 }
 
-void MultiplyByUnits(const Evaluation& evaluation) {
-  const double unit = evaluation.inputs[kUnitA]->values[0] * evaluation.inputs[kUnitB]->values[0];
-  for (double& value : evaluation.output.values) value *= unit;
+// What the factor stands for.
+Tensor TimesUnit(const Evaluation& evaluation, size_t factor) {
+  Tensor product = *evaluation.inputs[factor];
+  const std::vector<double>& units = evaluation.inputs[factor + kUnitA]->values;
+  for (size_t i = 0; i < product.values.size(); ++i) {
+    product.values[i] *= units[i * units.size() / product.values.size()];
+  }
+  return product;
 }
 
-// `call`: "MatMul" of the same factors.
+// `evaluate`: the product.
+void EvaluateScaled(void (*evaluate)(const Evaluation&), const Evaluation& evaluation) {
+  const Tensor a = TimesUnit(evaluation, 0), b = TimesUnit(evaluation, 1);
+  const Tensor* const factors[] = {&a, &b};
+  evaluate({.attributes = evaluation.attributes,
+            .inputs = factors,
+            .ranges = evaluation.ranges,
+            .output = evaluation.output,
+            .step = evaluation.step,
+            .seed = evaluation.seed,
+            .rank = evaluation.rank});
+}
+
+// Without the slope of gelu, which cuBLASLt is not known to apply to products of 8 bits on all GPUs that have these.
+std::vector<Companion> ScaledMatmulCompanions() {
+  constexpr int kBias = static_cast<int>(kUnitB) + 1;
+  return {{.kind = OpKind::kBiasAdd, .inputs = {kResult, kBias}, .hides = kResult},
+          {.kind = OpKind::kGelu, .inputs = {ResultOf(kBiasAdd)}, .fits = IsGeluOfProduct},
+          {.kind = OpKind::kGelu, .inputs = {kResult}, .fits = IsGeluOfProduct}};
+}
+
+// `call`: that of the product of the same factors.
 KernelCall WithUnits(KernelCall call) {
-  call.function = "ScaledMatMul";
+  call.function = absl::StrCat("Scaled", call.function);
   call.accumulating = "AccumulateScaledMatMul";
   call.arguments.insert(call.arguments.begin() + 3, Pointer{kUnitB});
   call.arguments.insert(call.arguments.begin() + 2, Pointer{kUnitA});
@@ -472,13 +534,13 @@ OpDefinition DefineScaledMatmul() {
     return InferScaled(InferMatmul, inputs, attributes);
   };
   definition.rule = [](Types inputs, const TensorType& output, const Attributes& attributes) {
-    return WithUnits(MatmulRule(inputs, output, attributes));
+    return WithUnits(MatmulRule(inputs, output, attributes), inputs);
   };
-  definition.evaluate = [](const Evaluation& evaluation) {
-    EvaluateMatmul(evaluation);
-    MultiplyByUnits(evaluation);
+  definition.evaluate = [](const Evaluation& evaluation) { EvaluateScaled(EvaluateMatmul, evaluation); };
+  definition.calls = [](const CallSite& site) {
+    return std::vector<KernelCall>{WithUnits(WithCompanions(site, ProductCall(site)))};
   };
-  definition.calls = [](const CallSite& site) { return std::vector<KernelCall>{WithUnits(ProductCall(site))}; };
+  definition.companions = ScaledMatmulCompanions();
   return definition;
 }
 
@@ -490,12 +552,9 @@ OpDefinition DefineScaledMatmulSum() {
     return InferScaled(InferMatmulSum, inputs, attributes);
   };
   definition.rule = [](Types inputs, const TensorType& output, const Attributes& attributes) {
-    return WithUnits(MatmulSumRule(inputs, output, attributes));
+    return WithUnits(MatmulSumRule(inputs, output, attributes), inputs);
   };
-  definition.evaluate = [](const Evaluation& evaluation) {
-    EvaluateMatmulSum(evaluation);
-    MultiplyByUnits(evaluation);
-  };
+  definition.evaluate = [](const Evaluation& evaluation) { EvaluateScaled(EvaluateMatmulSum, evaluation); };
   definition.calls = [](const CallSite& site) { return std::vector<KernelCall>{WithUnits(SumOfProductsCall(site))}; };
   return definition;
 }

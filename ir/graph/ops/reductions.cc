@@ -245,6 +245,28 @@ void EvaluateReduceMaxAbs(const Evaluation& evaluation) {
   }
 }
 
+// Its call may make the unit alone of it, of one type of 8 bits or the other: where a rank has one number, of all
+// elements or of those of a micro-batch, [runs, …] to [runs, 1, …] (ir/transforms/distribute/units.h).
+
+constexpr DType kUnitTypes[] = {DType::kF8E4M3, DType::kF8E5M2};  // By companion.
+
+template <int kType>
+bool IsUnitOfOneNumber(const CallSite& largest, const CallSite& unit) {
+  const size_t rank = largest.type(0).shape.size();
+  const std::vector<int> axes = AxesOf(largest.attributes, static_cast<int>(rank));
+  const bool of_runs = largest.attributes.Get(attribute::kKeepDims) && axes.size() + 1 == rank && axes.front() == 1;
+  return (axes.size() == rank || of_runs) && unit.attributes.Get(attribute::kDType) == kUnitTypes[kType];
+}
+
+std::vector<KernelCall> ReduceMaxAbsCalls(const CallSite& site) {
+  for (const int type : {0, 1}) {
+    if (!site.Has(type)) continue;
+    return {
+        {"UnitOf", {Pointer{0}, site.Elements(0), FloatNumber{LargestOf(kUnitTypes[type])}, Pointer{ResultOf(type)}}}};
+  }
+  return ReducingCall(site, "ReduceMaxAbs");
+}
+
 Rule ReduceMinRule(Types inputs, const TensorType&, const Attributes& attributes) {
   return ReducingRule(inputs, attributes, Reduction::kMin, {});
 }
@@ -297,7 +319,10 @@ OpDefinition DefineReduceMaxAbs() {
   definition.callable = false;
   definition.rule = ReduceMaxRule;
   definition.evaluate = EvaluateReduceMaxAbs;
-  definition.calls = [](const CallSite& site) { return ReducingCall(site, "ReduceMaxAbs"); };
+  definition.calls = ReduceMaxAbsCalls;
+  definition.companions = {
+      {.kind = OpKind::kF8Unit, .inputs = {kResult}, .fits = IsUnitOfOneNumber<0>, .hides = kResult},
+      {.kind = OpKind::kF8Unit, .inputs = {kResult}, .fits = IsUnitOfOneNumber<1>, .hides = kResult}};
   return definition;
 }
 

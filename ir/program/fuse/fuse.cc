@@ -335,6 +335,7 @@ std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute,
 
 std::optional<CallList> CallListOf(absl::string_view function) {
   if (function == "SumOfSquares") return CallList{.function = "SumsOfSquares", .row = "SquaredTensor"};
+  if (function == "UnitOf") return CallList{.function = "UnitsOf", .row = "MeasuredTensor"};
   return std::nullopt;
 }
 

@@ -99,6 +99,8 @@ class JointCallFinder {
     if (!is_looped(DefinitionOf(compute.kind))) return false;
     return absl::c_any_of(places_.ReadersOf(compute.output), [&](int reader) {
       const auto* const other = std::get_if<Compute>(&program_.steps[static_cast<size_t>(reader)].action);
+      // Numbers of 8 bits wait for the largest of all that they are made of.
+      if (other != nullptr && other->kind == OpKind::kQuantize) return false;
       return other != nullptr && is_looped(DefinitionOf(other->kind)) && places_.RunTogether(step, reader);
     });
   }

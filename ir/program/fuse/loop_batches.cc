@@ -16,6 +16,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/reader.h"
+#include "ir/program/value_set.h"
 
 namespace cleave::ir {
 namespace {
@@ -62,6 +63,9 @@ class Describer {
       return std::nullopt;
     return text;
   }
+
+  // Whether the value exists from the beginning of a step.
+  bool IsFromTheBeginning(ValueId value) const { return source_[value] != nullptr; }
 
   // Whether the loop reads only what exists from the beginning of a step.
   bool ReadsSourcesOnly(const FusedLoop& loop) const {
@@ -121,6 +125,10 @@ class Batcher {
         open_of_(program.values.size(), -1),
         state_(program.values.size()) {
     for (const ProgramUpdate& update : program.updates) state_[update.value].push_back(update.state);
+    for (const Step& step : program.steps) {
+      if (step.phase != Phase::kBackward) continue;
+      for (const ValueId value : Reads(step)) read_backward_.insert(value);
+    }
   }
 
   void Run() {
@@ -148,17 +156,40 @@ class Batcher {
     const auto* const loop = std::get_if<FusedLoop>(&stage.action);
     const auto* const call = std::get_if<JointCall>(&stage.action);
     const bool is_update = stage.phase == Phase::kUpdate;
-    if (loop == nullptr && (call == nullptr || !is_update)) return std::nullopt;
-    if (loop != nullptr && !is_update && !describer_.ReadsSourcesOnly(*loop)) return std::nullopt;
+    if (loop == nullptr && call == nullptr) return std::nullopt;
+    const bool is_early = !is_update && FollowsCallsOfSources(stage);
+    if (!is_update && !is_early && (loop == nullptr || !describer_.ReadsSourcesOnly(*loop))) return std::nullopt;
     std::optional<std::string> text = loop != nullptr ? describer_.TextOf(*loop) : ListOf(*call);
     if (!text.has_value()) return std::nullopt;
     absl::StrAppend(&*text, static_cast<int>(stage.phase), " ", static_cast<int>(stage.repeat), " ");
     if (stage.pass.has_value()) absl::StrAppend(&*text, stage.pass->stage, " ", static_cast<int>(stage.pass->kind));
-    if (is_update && batches_ == LoopBatches::kAll) return text;
+    if ((is_update || is_early) && batches_ == LoopBatches::kAll) return text;
     for (const LoopPass& pass : RepetitionOf(program_, StepAt(StepsOf(stage).front())).passes) {
       absl::StrAppend(&*text, " ", pass.loop, " ", pass.number);
     }
     return text;
+  }
+
+  // Whether it is a call that reads only what exists from the beginning of a step, or a loop that reads what such calls
+  // make, of which the backward pass reads what is made in the forward pass.
+  bool FollowsCallsOfSources(const FusedStage& stage) const {
+    const bool is_call = std::holds_alternative<JointCall>(stage.action);
+    bool reads_early = is_call;
+    std::set<ValueId> own;
+    for (const int i : StepsOf(stage)) {
+      for (const ValueId value : Reads(StepAt(i))) {
+        if (early_.count(value) > 0) {
+          reads_early = true;
+        } else if (!describer_.IsFromTheBeginning(value) && own.count(value) == 0) {
+          return false;
+        }
+      }
+      const auto writes = Writes(StepAt(i));
+      own.insert(writes.begin(), writes.end());
+    }
+    return reads_early && stage.phase == Phase::kForward && std::all_of(own.begin(), own.end(), [&](ValueId value) {
+             return fusion_.inside.contains(value) || read_backward_.contains(value);
+           });
   }
 
   // The function that takes a list of such calls.
@@ -191,6 +222,7 @@ class Batcher {
     const std::optional<std::string> key = KeyOf(stage);
     if (!key.has_value()) return false;
     Open own = AccessesOf(stage);
+    if (std::holds_alternative<JointCall>(stage.action)) early_.insert(own.writes.begin(), own.writes.end());
     const auto found = open_.find(*key);
     if (found == open_.end() || !MayJoin(own, found->second)) {
       own.place = count();
@@ -300,6 +332,8 @@ class Batcher {
   IdVector<ValueId, int> last_reading_;            // The last place so far that reads a value.
   IdVector<ValueId, int> open_of_;                 // The number of the loops that write a value; -1 for others.
   IdVector<ValueId, std::vector<ValueId>> state_;  // The states whose new value it is.
+  ValueSet read_backward_;                         // In the backward pass.
+  std::set<ValueId> early_;                        // What calls give that may be batched.
 };
 
 }  // namespace

@@ -93,6 +93,24 @@ TEST(LoopBatches, UpdatesOfAllSizesAreOne) {
   }
 }
 
+// What weights of 8 bits are made with: a call and a kernel for those of all layers. Those of activations stand alone.
+TEST(LoopBatches, WeightsOf8BitsAreMadeTogether) {
+  const Program program = PartitionedOn(ApplyPrecision(TrainedLayers({16, 32, 16, 32, 5}, {}), Precision::kFp8).graph);
+  const Fusion fusion = Fuse(program, kBatched);
+  std::vector<std::string> calls;
+  for (const FusedStage& stage : fusion.stages) {
+    if (!std::holds_alternative<CallBatch>(stage.action)) continue;
+    for (const int step : StepsOf(stage)) calls.push_back(program.steps[static_cast<size_t>(step)].name);
+  }
+  EXPECT_EQ(absl::StrJoin(calls, " "),
+            "h1.weight.largest h1.weight.unit h2.weight.largest h2.weight.unit h3.weight.largest h3.weight.unit");
+  EXPECT_TRUE(absl::StrContains(BatchesText(program, fusion), "h1.weight.f8e4m3 h2.weight.f8e4m3 h3.weight.f8e4m3"))
+      << BatchesText(program, fusion);
+  for (const char* const name : {"h1.weight.largest", "h0.largest"}) {
+    EXPECT_TRUE(fusion.inside.contains(ValueCalled(program, name))) << name;
+  }
+}
+
 // Copies of parameters in 16 bits are written with these; where steps make them, as with `zero = 1`, those of a layer
 // are one kernel.
 TEST(LoopBatches, CopiesAreOfUpdatesOrOfALayer) {

@@ -255,6 +255,16 @@ void SumsOfSquares(const std::vector<SquaredTensor>& tensors) {
   for (const SquaredTensor& tensor : tensors) SumOfSquares(tensor.x, tensor.count, tensor.y);
 }
 
+void UnitOf(ConstReals x, int64_t count, float largest_number, float* unit) {
+  float largest;
+  ReduceMaxAbs(x, {count}, {0}, &largest);
+  *unit = PowerOfTwoFrom(largest / largest_number);
+}
+
+void UnitsOf(const std::vector<MeasuredTensor>& tensors) {
+  for (const MeasuredTensor& tensor : tensors) UnitOf(tensor.x, tensor.count, tensor.largest_number, tensor.unit);
+}
+
 void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Sum>(x, shape, axes, y);
 }

@@ -7,6 +7,7 @@
 #include "runtime/kernels/cuda/columns.cuh"
 #include "runtime/kernels/cuda/row.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/reduce.h"
 
 namespace cleave::runtime {
@@ -130,18 +131,35 @@ void Reduce(ConstReals x, const std::vector<int64_t>& shape, const std::vector<i
   }
 }
 
-// Tensors whose squares are added up in parts, one for each block. It is a parameter of kernels, which have 4 KiB on
-// all devices.
-struct SquaredTensors {
-  static constexpr int kMost = 128;
+// Tensors that are each reduced to a number in parts, one for each block. It is a parameter of kernels, which have 4
+// KiB on all devices.
+template <typename Tensor>
+struct TensorParts {
+  static constexpr int kMost = 3840 / static_cast<int>(sizeof(Tensor) + sizeof(int));
 
-  SquaredTensor tensors[kMost];
+  Tensor tensors[kMost];
   int first_blocks[kMost];
   int count = 0;
 };
 
+// How a tensor becomes a number: what of each element is combined, and what is made of the result.
+struct SumOfSquaresForm {
+  using Tensor = SquaredTensor;
+  using Combine = Sum;
+  static __device__ float Of(float x) { return x * x; }
+  static __device__ void Finish(const Tensor& tensor, float sum) { *tensor.y = sum; }
+};
+struct UnitForm {
+  using Tensor = MeasuredTensor;
+  using Combine = MaxAbs;
+  static __device__ float Of(float x) { return x; }
+  static __device__ void Finish(const Tensor& tensor, float largest) {
+    *tensor.unit = PowerOfTwoFrom(largest / tensor.largest_number);
+  }
+};
+
 // Which elements each block takes depends on the number of elements alone.
-CLEAVE_PORTABLE inline ReducedParts PartsOfSquares(int64_t count) {
+CLEAVE_PORTABLE inline ReducedParts PartsOfTensor(int64_t count) {
   constexpr int64_t kMostParts = 1024, kLeastPart = 8192, kVector = 4;
   int64_t parts = count / kLeastPart;
   parts = parts < 1 ? 1 : parts > kMostParts ? kMostParts : parts;
@@ -149,29 +167,61 @@ CLEAVE_PORTABLE inline ReducedParts PartsOfSquares(int64_t count) {
   return {size == 0 ? 1 : (count + size - 1) / size, size};
 }
 
-__global__ void SquareParts(SquaredTensors batch, float* parts) {
+template <typename TensorForm>
+__global__ void ReduceParts(TensorParts<typename TensorForm::Tensor> batch, float* parts) {
   const int block = static_cast<int>(blockIdx.x), piece = PieceOfBlock(batch.first_blocks, batch.count);
   using Form = RowForm<kThreadsPerBlock, 4, 0>;
-  const SquaredTensor tensor = batch.tensors[piece];
-  const int64_t size = PartsOfSquares(tensor.count).size;
+  using Combine = typename TensorForm::Combine;
+  const auto tensor = batch.tensors[piece];
+  const ConstReals x = tensor.x;
+  const int64_t size = PartsOfTensor(tensor.count).size;
   const int64_t begin = (block - batch.first_blocks[piece]) * size;
-  const int64_t own = min(size, tensor.count - begin), in_vectors = own / Form::kPack * Form::kPack;
-  float sum = 0.0f;
-  const auto add = [&](int64_t, float x) { sum += x * x; };
-  ForEachElement<Form>(in_vectors, add, Row<Form>(tensor.x + begin, in_vectors));
-  for (int64_t i = in_vectors + threadIdx.x; i < own; i += kThreadsPerBlock) add(i, tensor.x[begin + i]);
-  sum = GroupReduce<kThreadsPerBlock>(sum, Sum());
-  if (threadIdx.x == 0) parts[block] = sum;
+  const int64_t own = min(size, tensor.count - begin);
+  const bool aligned = reinterpret_cast<uintptr_t>(x.place()) % (Form::kPack * SizeOf(x.type())) == 0;
+  const int64_t in_vectors = aligned ? own / Form::kPack * Form::kPack : 0;
+  const Combine combine;
+  float result = Combine::kIdentity;
+  const auto add = [&](int64_t, float value) { result = combine(result, TensorForm::Of(value)); };
+  ForEachElement<Form>(in_vectors, add, Row<Form>(x + begin, in_vectors));
+  for (int64_t i = in_vectors + threadIdx.x; i < own; i += kThreadsPerBlock) add(i, x[begin + i]);
+  result = GroupReduce<kThreadsPerBlock>(result, combine);
+  if (threadIdx.x == 0) parts[block] = result;
 }
 
 // A block for each tensor.
-__global__ void AddSquares(SquaredTensors batch, const float* parts) {
-  const SquaredTensor tensor = batch.tensors[blockIdx.x];
-  const int64_t count = PartsOfSquares(tensor.count).count;
-  float sum = 0.0f;
-  for (int64_t i = threadIdx.x; i < count; i += kThreadsPerBlock) sum += parts[batch.first_blocks[blockIdx.x] + i];
-  sum = GroupReduce<kThreadsPerBlock>(sum, Sum());
-  if (threadIdx.x == 0) *tensor.y = sum;
+template <typename TensorForm>
+__global__ void CombineParts(TensorParts<typename TensorForm::Tensor> batch, const float* parts) {
+  using Combine = typename TensorForm::Combine;
+  const auto tensor = batch.tensors[blockIdx.x];
+  const int64_t count = PartsOfTensor(tensor.count).count;
+  const Combine combine;
+  float result = Combine::kIdentity;
+  for (int64_t i = threadIdx.x; i < count; i += kThreadsPerBlock) {
+    result = combine(result, parts[batch.first_blocks[blockIdx.x] + i]);
+  }
+  result = GroupReduce<kThreadsPerBlock>(result, combine);
+  if (threadIdx.x == 0) TensorForm::Finish(tensor, result);
+}
+
+template <typename TensorForm>
+void ReduceTensors(const std::vector<typename TensorForm::Tensor>& tensors) {
+  using Batch = TensorParts<typename TensorForm::Tensor>;
+  for (size_t first = 0; first < tensors.size(); first += Batch::kMost) {
+    Batch batch;
+    batch.count = static_cast<int>(std::min<size_t>(Batch::kMost, tensors.size() - first));
+    std::copy_n(tensors.begin() + static_cast<std::ptrdiff_t>(first), batch.count, batch.tensors);
+    int blocks = 0;
+    for (int i = 0; i < batch.count; ++i) {
+      batch.first_blocks[i] = blocks;
+      blocks += static_cast<int>(PartsOfTensor(batch.tensors[i].count).count);
+    }
+    ScratchLayout layout;
+    const int64_t parts_at = layout.Add<float>(blocks);
+    const ScratchMemory scratch(layout);
+    float* const parts = scratch.At<float>(parts_at);
+    Launch(ReduceParts<TensorForm>, {blocks, kThreadsPerBlock}, batch, parts);
+    Launch(CombineParts<TensorForm>, {batch.count, kThreadsPerBlock}, batch, parts);
+  }
 }
 
 template <Reduction kReduction, typename T>
@@ -193,24 +243,13 @@ void AccumulateBy(bool first, const T* part, int64_t count, T* total) {
 
 void SumOfSquares(const float* x, int64_t count, float* y) { SumsOfSquares({{x, count, y}}); }
 
-void SumsOfSquares(const std::vector<SquaredTensor>& tensors) {
-  for (size_t first = 0; first < tensors.size(); first += SquaredTensors::kMost) {
-    SquaredTensors batch;
-    batch.count = static_cast<int>(std::min<size_t>(SquaredTensors::kMost, tensors.size() - first));
-    std::copy_n(tensors.begin() + static_cast<std::ptrdiff_t>(first), batch.count, batch.tensors);
-    int blocks = 0;
-    for (int i = 0; i < batch.count; ++i) {
-      batch.first_blocks[i] = blocks;
-      blocks += static_cast<int>(PartsOfSquares(batch.tensors[i].count).count);
-    }
-    ScratchLayout layout;
-    const int64_t parts_at = layout.Add<float>(blocks);
-    const ScratchMemory scratch(layout);
-    float* const parts = scratch.At<float>(parts_at);
-    Launch(SquareParts, {blocks, kThreadsPerBlock}, batch, parts);
-    Launch(AddSquares, {batch.count, kThreadsPerBlock}, batch, parts);
-  }
+void SumsOfSquares(const std::vector<SquaredTensor>& tensors) { ReduceTensors<SumOfSquaresForm>(tensors); }
+
+void UnitOf(ConstReals x, int64_t count, float largest_number, float* unit) {
+  UnitsOf({{x, count, largest_number, unit}});
 }
+
+void UnitsOf(const std::vector<MeasuredTensor>& tensors) { ReduceTensors<UnitForm>(tensors); }
 
 void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Sum>(x, shape, axes, 1.0f, y);

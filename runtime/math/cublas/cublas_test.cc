@@ -10,6 +10,7 @@
 #include "runtime/device/device_vector.h"
 #include "runtime/error/warning.h"
 #include "runtime/math/math.h"
+#include "runtime/math/scaled.h"
 
 namespace cleave::runtime {
 namespace {
@@ -156,6 +157,41 @@ TEST(CublasTest, AnEpilogueAppliesGelu) {
     CheckGelu<float>(shape);
     CheckGelu<BFloat16>(shape);
     CheckGelu<Float16>(shape);
+  }
+}
+
+// Sizes that the library takes in 8 bits, and others.
+TEST(CublasTest, AnEpilogueAppliesGeluToProductsOf8Bits) {
+  for (const int64_t n : {int64_t{48}, int64_t{7}}) {
+    const MatMulShape shape = {.m = 5, .n = n, .k = 32};
+    const auto a = Numbers<Float8E4M3>(shape.m * shape.k, 13), b = Numbers<Float8E4M3>(shape.k * n, 17);
+    const auto bias = Numbers<BFloat16>(n, 5);
+    constexpr float kUnitA = 0.25f, kUnitB = 0.5f;
+    std::vector<double> sums, gelu, gelu_of_product;
+    for (int64_t i = 0; i < shape.m * n; ++i) {
+      double product = 0;
+      for (int64_t k = 0; k < shape.k; ++k) {
+        product += static_cast<double>(kUnitA * static_cast<float>(a[static_cast<size_t>(i / n * shape.k + k)])) *
+                   static_cast<double>(kUnitB * static_cast<float>(b[static_cast<size_t>(k * n + i % n)]));
+      }
+      const double sum = product + static_cast<float>(bias[static_cast<size_t>(i % n)]);
+      sums.push_back(sum);
+      gelu.push_back(sum * ShareOf(sum));
+      gelu_of_product.push_back(product * ShareOf(product));
+    }
+    const DeviceVector<Float8E4M3> on_a(a), on_b(b);
+    const DeviceVector<BFloat16> on_bias(bias), before(shape.m * n), y(shape.m * n);
+    const DeviceVector<float> units(std::vector<float>{kUnitA, kUnitB});
+    const auto multiply = [&](const BFloat16* added, BFloat16* kept) {
+      ScaledMatMulGelu(shape, on_a.get(), units.get(), on_b.get(), units.get() + 1, added, kept, y.get());
+    };
+    multiply(on_bias.get(), before.get());
+    ExpectNear(before.Values(), sums);
+    ExpectNear(y.Values(), gelu);
+    multiply(on_bias.get(), nullptr);
+    ExpectNear(y.Values(), gelu);
+    multiply(nullptr, nullptr);
+    ExpectNear(y.Values(), gelu_of_product);
   }
 }
 

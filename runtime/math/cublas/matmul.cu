@@ -129,7 +129,7 @@ __device__ float ShareOf(float x) { return 1.0f / (1.0f + expf(-kSlope * (x + kC
 
 // `y` may be `before`.
 template <typename T>
-__global__ void ApplyGelu(int64_t count, const T* before, T* y) {
+__global__ void GeluOfElements(int64_t count, const T* before, T* y) {
   for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
     const float x = static_cast<float>(before[i]);
     y[i] = static_cast<T>(x * ShareOf(x));
@@ -186,6 +186,11 @@ void AccumulateMatMul(bool first, const MatMulShape& shape, const In* a, const I
 }
 
 template <typename T>
+void ApplyGelu(int64_t count, const T* before, T* y) {
+  Launch(GeluOfElements<T>, ForElements(count), count, before, y);
+}
+
+template <typename T>
 void MatMulGelu(const MatMulShape& shape, const T* a, const T* b, const typename TypeOfOthers<T>::Type* bias,
                 typename TypeOfOthers<T>::Type* before, T* y) {
   const cublasLtEpilogue_t with_bias =
@@ -200,7 +205,7 @@ void MatMulGelu(const MatMulShape& shape, const T* a, const T* b, const typename
   });
   if (before == nullptr) before = y;
   MultiplyAll(/*adds=*/false, shape, a, b, before, bias);
-  Launch(ApplyGelu<T>, ForElements(count), count, before, y);
+  ApplyGelu(count, before, y);
 }
 
 template <typename T>
@@ -247,6 +252,7 @@ CLEAVE_PRODUCTS(Float16, float)
 CLEAVE_PRODUCTS(Float16, Float16)
 #undef CLEAVE_PRODUCTS
 #define CLEAVE_EPILOGUES(T)                                                               \
+  template void ApplyGelu(int64_t, const T*, T*);                                         \
   template void MatMulGelu(const MatMulShape&, const T*, const T*, const T*, T*, T*);     \
   template void MatMulGeluGradient(const MatMulShape&, const T*, const T*, const T*, T*); \
   template void MatMulAndSums(const MatMulShape&, const T*, const T*, float*, float*, float*);

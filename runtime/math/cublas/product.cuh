@@ -94,6 +94,10 @@ bool CanMultiply(const Product& product, const ProductPlaces& places);
 // Multiplies by the kernel that the library ranks first. Returns false, and does nothing, where it has none.
 bool Multiply(const Product& product, const ProductPlaces& places);
 
+// y = gelu(before), in its tanh form; `y` may be `before`. T is float, BFloat16 or Float16.
+template <typename T>
+void ApplyGelu(int64_t count, const T* before, T* y);
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_MATH_CUBLAS_PRODUCT_CUH_

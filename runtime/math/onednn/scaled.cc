@@ -20,10 +20,11 @@ WorkspaceVector<BFloat16> Widened(const T* values, int64_t count, float unit) {
 }  // namespace
 
 template <typename A, typename B, typename Out>
-void ScaledMatMul(const MatMulShape& shape, const A* a, const float* unit_a, const B* b, const float* unit_b, Out* c) {
+void ScaledMatMul(const MatMulShape& shape, const A* a, const float* unit_a, const B* b, const float* unit_b, Out* c,
+                  const Out* bias) {
   const auto wide_a = Widened(a, shape.batch * shape.m * shape.k, *unit_a);
   const auto wide_b = Widened(b, shape.batch * shape.k * shape.n, *unit_b);
-  MatMul(shape, wide_a.data(), wide_b.data(), c);
+  MatMul(shape, wide_a.data(), wide_b.data(), c, bias);
 }
 
 template <typename A, typename B>
