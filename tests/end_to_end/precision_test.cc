@@ -68,14 +68,14 @@ TEST_F(Precision, AnMlpLearnsAsWellInBf16) {
   EXPECT_LE(LargestRelativeDifference(First(on_four.losses, 10), First(in_bf16.losses, 10)), 4 * kRounding);
 }
 
-// Its second product is in fp8. The largest magnitudes are those of all ranks.
+// Its second product is in fp8. The largest magnitudes are those of a micro-batch on all ranks.
 TEST_F(Precision, AnMlpLearnsInFp8OnAnyNumberOfRanks) {
   const std::string model = "examples/mnist_mlp/mnist_mlp.model";
   constexpr size_t kSteps = 20;
   test_samples_ = 100;  // No accuracy is looked at.
   const TrainedModel in_f32 = Train(model, "f32", 1, kSteps);
-  const TrainedModel on_one = Train(model, "fp8", 1, kSteps);
-  const TrainedModel on_three = Train(model, "fp8", 3, kSteps, {"--set", "zero=2"});
+  const TrainedModel on_one = Train(model, "fp8", 1, kSteps, {"--set", "micro_batches=2"});
+  const TrainedModel on_three = Train(model, "fp8", 3, kSteps, {"--set", "zero=2", "--set", "micro_batches=2"});
   EXPECT_LE(LargestRelativeDifference(on_three.losses, on_one.losses), 4 * kRounding);
   EXPECT_LE(LargestRelativeDifference(on_one.losses, in_f32.losses), 0.05);
   EXPECT_GT(LargestRelativeDifference(on_one.losses, in_f32.losses), 1e-4) << "fp8 rounds";

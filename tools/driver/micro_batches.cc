@@ -28,10 +28,10 @@ Diagnostic Refused(const UnderstoodModel& model, int64_t count, const ir::MicroB
   } else {
     error.notes.push_back(refusal.why);
   }
-  if (refusal.op.has_value() && graph.op(*refusal.op).kind == ir::OpKind::kReduceMaxAbs) {
-    error.notes.push_back("with `precision = fp8` the unit of a tensor is that of the whole batch");
-    error.help.push_back("leave out `micro_batches`, or `precision = bf16`");
-  } else if (refusal.largest > 1) {
+  if (graph.op(*refusal.op).kind == ir::OpKind::kReduceMaxAbs) {
+    error.notes.push_back("with `precision = fp8` tensors have a unit for each micro-batch, which all ranks share");
+  }
+  if (refusal.largest > 1) {
     error.help.push_back(absl::StrCat("micro_batches = ", refusal.largest));
   } else {
     error.notes.push_back("the batch of a model with this op cannot be cut");

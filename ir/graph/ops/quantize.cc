@@ -30,10 +30,10 @@ InferResult InferQuantize(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 1, DType::kF32, "unit")) return *error;
   if (auto error = CheckIs8Bit(attributes)) return *error;
   const DType dtype = attributes.Get(attribute::kDType);
-  if (inputs[1].rank() == 0) return TensorType{dtype, inputs[0].shape};
-  return OpError{.code = Code::kE0408,
+  if (BroadcastShape(inputs[0].shape, inputs[1].shape) == inputs[0].shape) return TensorType{dtype, inputs[0].shape};
+  return OpError{.code = Code::kE0402,
                  .message = absl::StrCat("a unit of shape ", ShapeText(inputs[1].shape)),
-                 .about = {{1, "is no scalar"}}};
+                 .about = {{1, absl::StrCat("does not broadcast to ", ShapeText(inputs[0].shape))}}};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "ir/testing/sources.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/distribute/distribute.h"
+#include "ir/transforms/precision/precision.h"
 
 namespace cleave::ir {
 namespace {
@@ -238,6 +240,64 @@ TEST(MicroBatchesTest, RefusalsNameTheLargestNumberThatWorks) {
       refusal(graph, 1, 2),
       (MicroBatchRefusal{
           .op = mean, .why = "`mean` sums over all samples of a step, and `centered` needs the sum for each of them"}));
+}
+
+// A product in 8 bits between two others, of samples or of rows of samples, and its gradients.
+Graph In8Bits(int64_t samples, int64_t rows) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", rows == 0 ? Shape{samples, 16} : Shape{samples, rows, 16});
+  const OpId first = builder.Add(OpKind::kMatmul, {x, AddParameter(builder, "first", {16, 32})}, {}, "a");
+  const OpId h = builder.Add(OpKind::kTanh, {first}, {}, "h");
+  const OpId within = builder.Add(OpKind::kMatmul, {h, AddParameter(builder, "within", {16, 32})},
+                                  {{attribute::kTransposeB, true}}, "b");
+  const OpId y = builder.Add(OpKind::kTanh, {within}, {}, "y");
+  const OpId last = builder.Add(OpKind::kMatmul, {y, AddParameter(builder, "last", {16, 4})}, {}, "c");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {last}, {}, "loss");
+  return ApplyPrecision(TrainingGraph(std::move(builder).Build(), {}), Precision::kFp8).graph;
+}
+
+// Activations and gradients have a unit for each micro-batch, the same on all ranks; weights have one for the step.
+TEST(MicroBatchesTest, TensorsOf8BitsHaveAUnitForEach) {
+  int proven = 0;
+  for (uint32_t seed = 1; seed <= 24; ++seed) {
+    Random random(seed);
+    const int64_t count = RandomInt(random, 2, 4);
+    const Graph graph = In8Bits(count * RandomInt(random, 1, 3), RandomInt(random, 0, 3));
+    Plan plan = RandomPlan(graph, RandomMesh(RandomInt(random, 1, 4), random), random);
+    plan.micro_batches = count;
+    if (FindRefusal(graph, plan).has_value()) continue;
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    const absl::StatusOr<Distributed> split = Distribute(graph, plan);
+    ASSERT_TRUE(split.ok()) << split.status();
+    const std::optional<Program> program = ProvenProgram(graph, *split);
+    if (!program.has_value()) continue;
+    ++proven;
+    std::string of_each, of_all;
+    for (const Step& step : program->steps) {
+      const auto* const compute = std::get_if<Compute>(&step.action);
+      if (compute == nullptr || compute->kind != OpKind::kF8Unit) continue;
+      const Value& unit = program->value(compute->output);
+      EXPECT_EQ(step.repeat == Repeat::kEach, unit.type.rank() > 0) << unit.name;
+      for (const AxisList& axes : unit.layout.dimensions) {
+        EXPECT_TRUE(axes.empty() || axes == AxisList{*program->time}) << unit.name;
+      }
+      absl::StrAppend(unit.type.rank() > 0 ? &of_each : &of_all, unit.name, " ");
+    }
+    EXPECT_EQ(of_each, "h.unit b.grad.unit ");
+    EXPECT_EQ(of_all, "within.unit ");
+  }
+  EXPECT_GE(proven, 8);
+
+  const auto refusal = [](int64_t samples, int64_t devices, int64_t count) {
+    const Graph graph = In8Bits(samples, 0);
+    Plan plan = DataParallelPlan(graph, MeshOf({devices}));
+    plan.micro_batches = count;
+    return FindRefusal(graph, plan);
+  };
+  EXPECT_EQ(refusal(12, 2, 6), std::nullopt);
+  EXPECT_EQ(refusal(12, 2, 5)->why, "`h.largest` has 12 samples, and each micro-batch needs equally many of them");
+  EXPECT_EQ(refusal(12, 2, 5)->largest, 4);
+  EXPECT_EQ(refusal(12, 2, 12), std::nullopt);
 }
 
 TEST(MicroBatchesTest, ManualModelsAreRefused) {

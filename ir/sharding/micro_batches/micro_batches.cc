@@ -29,6 +29,11 @@ struct Dependence {
   bool adds = false;  // A kPart is a part of a sum, not of a maximum, minimum or product.
 };
 
+// Whether the op reduces samples to a number of the whole batch that each micro-batch will have of its own.
+bool IsOfMicroBatch(const Op& op, const Rule& rule, int factor) {
+  return op.kind == OpKind::kReduceMaxAbs && rule.factors[static_cast<size_t>(factor)].kind == FactorKind::kReduced;
+}
+
 // Sums over samples that are known before the first micro-batch. Few graphs have any, so the rest is found when one is
 // added.
 class SumsBefore {
@@ -206,6 +211,8 @@ class Tracer {
     switch (factor.kind) {
       case FactorKind::kReduced:
         if (before_.Has(op.id)) return true;  // To all that reads it the same in all micro-batches.
+        // Each micro-batch has its own, which says nothing of the others (ir/transforms/distribute/units.h).
+        if (IsOfMicroBatch(op, rule, index)) return rule.inputs[0][0].front() == index;
         values_[op.id] = {.kind = Dependence::Kind::kPart, .sum = op.id, .adds = factor.reduction == Reduction::kSum};
         return true;
       case FactorKind::kParallel:
@@ -235,8 +242,8 @@ class Divisions {
   Divisions(const Graph& graph, const Plan& plan, const IdVector<OpId, BatchUse>& uses) : graph_(graph), plan_(plan) {
     for (const Op& op : graph.ops) {
       if (uses[op.id].kind == Kind::kOnce) continue;
-      const Cut cut = {
-          .op = op.id, .rule = &rules_.Of(graph, op), .strategy = &plan.ops[op.id].strategy, .use = uses[op.id]};
+      Cut cut = {.op = op.id, .rule = &rules_.Of(graph, op), .strategy = &plan.ops[op.id].strategy, .use = uses[op.id]};
+      cut.in_equal_parts = cut.use.CutsSamples() && IsOfMicroBatch(op, *cut.rule, cut.use.index);
       if (std::none_of(cuts_.begin(), cuts_.end(), [&](const Cut& other) { return other.IsLike(cut); })) {
         cuts_.push_back(cut);
       }
@@ -254,6 +261,11 @@ class Divisions {
         return MicroBatchRefusal{.op = cut.op,
                                  .why = absl::StrCat("`", name, "` has ", Plural(cut.samples(), "sample"))};
       }
+      if (cut.in_equal_parts && cut.samples() % count != 0) {
+        return MicroBatchRefusal{.op = cut.op,
+                                 .why = absl::StrCat("`", name, "` has ", Plural(cut.samples(), "sample"),
+                                                     ", and each micro-batch needs equally many of them")};
+      }
       const absl::StatusOr<Strategy> strategy =
           OverTime(*cut.strategy, cut.use, mesh->AxisIds().back(), *cut.rule, *mesh);
       if (strategy.ok()) continue;
@@ -268,9 +280,11 @@ class Divisions {
     const Rule* rule = nullptr;
     const Strategy* strategy = nullptr;
     BatchUse use;
+    bool in_equal_parts = false;
 
     bool IsLike(const Cut& other) const {
-      return rule == other.rule && use == other.use && *strategy == *other.strategy;
+      return rule == other.rule && use == other.use && *strategy == *other.strategy &&
+             in_equal_parts == other.in_equal_parts;
     }
     int64_t samples() const { return rule->factors[static_cast<size_t>(use.index)].size; }
   };

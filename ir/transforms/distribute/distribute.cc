@@ -27,6 +27,7 @@
 #include "ir/transforms/distribute/chunks.h"
 #include "ir/transforms/distribute/rows.h"
 #include "ir/transforms/distribute/slices.h"
+#include "ir/transforms/distribute/units.h"
 #include "ir/transforms/distribute/wide_sums.h"
 
 namespace cleave::ir {
@@ -342,6 +343,7 @@ absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan) {
     made = made.has_value() ? After(*made, *std::move(sliced)) : std::move(sliced);
   CLEAVE_ASSIGN_OR_RETURN(Distributed distributed, Rewriter(graph_now(), plan_now()).Run());
   if (made.has_value()) distributed = After(*made, std::move(distributed));
+  CLEAVE_ASSIGN_OR_RETURN(distributed, WithUnitsOfMicroBatches(std::move(distributed)));
   return graph.sums == DType::kF32 ? WithWideSums(std::move(distributed)) : std::move(distributed);
 }
 

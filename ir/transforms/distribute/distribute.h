@@ -25,8 +25,8 @@ struct Distributed {
   IdVector<OpId, OpId> values;     // For each op of the original graph: the op of `graph` that makes its value.
   // For each op of the original graph: whether that value has only the rows of a table which a step looks up.
   IdVector<OpId, uint8_t> by_rows;
-  // For each op of the original graph: whether that value exists in slices only, one after another (logits of a loss
-  // that is computed in parts).
+  // For each op of the original graph: whether that value exists in slices only, one after another: logits of a loss
+  // that is computed in parts, units of micro-batches and what is divided by them.
   IdVector<OpId, uint8_t> in_slices;
 };
 
@@ -45,6 +45,8 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
 // A loss with the attribute `parts` (ir/graph/sliced_losses) is computed in slices where that can be done.
 //
 // Statistics that an op and its gradients have in common (the moments of layer_norm) are computed once.
+//
+// With micro-batches, tensors of 8 bits have a unit for each of them in place of one of the whole batch.
 //
 // Where the graph asks for sums in f32 (Graph::sums), values of 16 bits that are made in partial sums are f32 until
 // they are complete; their casts are ops of the new graph.
