@@ -57,8 +57,8 @@ struct LoopBatch {
   bool operator==(const LoopBatch&) const = default;
 };
 
-// Calls of the update that run at the same time, as one call with a list (CallListOf): none of them reads what
-// another one writes. At least two.
+// Calls that run at the same time, as one call with a list (CallListOf): none of them reads what another one writes. At
+// least two.
 struct CallBatch {
   std::vector<JointCall> calls;
 
@@ -107,11 +107,11 @@ enum class AttentionWorkspace {
   kBlocks,  // Blocks of scores, keys and values (runtime/kernels/cpu).
 };
 
-// Which loops, and calls of the update, run at the same time.
+// Which loops and calls run at the same time.
 enum class LoopBatches {
   kNone,
   kOfLayers,  // Those of one layer.
-  kAll,       // In the update also those of different layers.
+  kAll,       // In the update, and for weights of 8 bits, also those of different layers.
 };
 
 struct FuseOptions {

@@ -8,6 +8,7 @@
 //   up.matmul, up.bias_add, down.gelu          its epilogue also computes gelu
 //   w.grad, bias.grad                          the product that reads a gradient also adds up its rows
 //   loss, logits.grad                          a cross-entropy writes its gradient over the logits
+//   x.largest, x.unit                          the unit of a tensor of 8 bits alone is written
 //
 // Which of them a call computes follows from the program: ops whose inputs a rank holds in other layouts read other
 // values, and those of another phase or pass run at another time. A gradient is computed in the forward pass where the
