@@ -191,7 +191,8 @@ void Saver::Settle() {
     }
   };
   make(/*is_doubtful=*/false);
-  if (!best_.fit().has_value()) make(/*is_doubtful=*/true);
+  // Those that seldom fit: only where any plan is better than none.
+  if (!best_.fit().has_value() && !task_.faster_than.has_value()) make(/*is_doubtful=*/true);
 }
 
 // Offers the plan with the recomputation that its estimate suggests. False where it does not fit.
