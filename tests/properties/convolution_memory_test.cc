@@ -29,10 +29,10 @@ struct Convolution {
 
 std::string Text(const Convolution& c) {
   return absl::StrCat(ir::DefinitionOf(c.kind).name(), " of ", c.sizes.samples, " images of ", c.sizes.channels, " x ",
-                      c.rows.input.size, " x ", c.columns.input.size, c.blocks.x ? " in blocks" : "", " to ",
+                      c.rows.input.size, " x ", c.columns.input.size, c.blocks.x > 0 ? " in blocks" : "", " to ",
                       c.sizes.filters, " x ", c.rows.output.size, " x ", c.columns.output.size,
-                      c.blocks.y ? " in blocks" : "", ", ", c.groups(), " groups, kernel ", c.rows.kernel, ", stride ",
-                      c.rows.stride, ", padding ", c.rows.padding);
+                      c.blocks.y > 0 ? " in blocks" : "", ", ", c.groups(), " groups, kernel ", c.rows.kernel,
+                      ", stride ", c.rows.stride, ", padding ", c.rows.padding);
 }
 
 // A thread keeps what it prepares, so each call has its own.
@@ -64,8 +64,8 @@ int64_t PredictedBytes(const Convolution& c) {
     if (!in_blocks) return ir::TensorType{ir::DType::kF32, {c.sizes.samples, channels, rows, columns}};
     return ir::TensorType{ir::DType::kF32, {c.sizes.samples, channels / kBlock, rows, columns, kBlock}};
   };
-  const ir::TensorType x = images(c.sizes.channels, c.rows.input.size, c.columns.input.size, c.blocks.x);
-  const ir::TensorType y = images(c.sizes.filters, c.rows.output.size, c.columns.output.size, c.blocks.y);
+  const ir::TensorType x = images(c.sizes.channels, c.rows.input.size, c.columns.input.size, c.blocks.x > 0);
+  const ir::TensorType y = images(c.sizes.filters, c.rows.output.size, c.columns.output.size, c.blocks.y > 0);
   const ir::TensorType filter = {ir::DType::kF32,
                                  {c.sizes.filters, c.sizes.filter_channels, c.rows.kernel, c.columns.kernel}};
   ir::Attributes attributes;
@@ -104,8 +104,12 @@ Convolution RandomConvolution(std::mt19937_64& random) {
   c.columns = side(kernel, stride, padding);
   const bool takes_blocks = groups == 1 && (kernel > 1 || (c.rows.output.size * stride == c.rows.input.size &&
                                                            c.columns.output.size * stride == c.columns.input.size));
-  c.blocks.x = takes_blocks && c.sizes.channels % runtime::kBlockChannels == 0 && random() % 2 == 0;
-  c.blocks.y = takes_blocks && c.sizes.filters % runtime::kBlockChannels == 0 && random() % 2 == 0;
+  const auto block = [&](int64_t channels) {
+    constexpr int64_t kBlock = runtime::kBlockChannels;
+    return takes_blocks && channels % kBlock == 0 && random() % 2 == 0 ? kBlock : 0;
+  };
+  c.blocks.x = block(c.sizes.channels);
+  c.blocks.y = block(c.sizes.filters);
   return c;
 }
 
