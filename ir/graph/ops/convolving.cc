@@ -248,7 +248,8 @@ Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const Tensor
   const bool is_sum = output == ConvolutionOutput::kFilter;
   const int64_t samples = is_sum && filter.dtype != DType::kF32 ? x.shape[0] : SamplesAtOnce(x, y);
   const auto images = [&](const TensorType& type, int64_t block) {
-    if (block == 0 || (IsInBlocks(type) && type.shape.back() % block == 0)) return Bytes(0);
+    const bool lies_so = IsInBlocks(type) && block == kBlockChannels && type.shape.back() % block == 0;
+    if (block == 0 || lies_so) return Bytes(0);
     return ElementSize(type.dtype) * (samples * RoundUp(ChannelsOf(type), block) * type.shape[2] * type.shape[3]);
   };
   const auto weights = [&](const CopiedBlocks& padded) {
