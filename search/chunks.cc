@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/sharding/strategy/strategy.h"
 #include "ir/transforms/distribute/chunks.h"
 #include "search/comparison.h"
 #include "search/knobs/memory/memory.h"
@@ -75,22 +76,39 @@ class ChunkSearch {
     return std::move(best_.found);
   }
 
-  // All products that can be, in so many chunks.
-  Found Take(int64_t chunks) && {
+  // All products that can be, in so many chunks. `warn` is called with the reason where there are none.
+  template <typename Warn>
+  Found Take(int64_t chunks, Warn warn) && {
     ir::Plan plan = best_.found.plan;
     const std::vector<ir::OpId> products = ir::ProductsInChunks(graph_, plan, chunks);
-    if (products.empty()) return std::move(best_.found);
+    if (products.empty()) {
+      warn(WhyNone(chunks));
+      return std::move(best_.found);
+    }
     for (const ir::OpId op : products) plan.ops[op].chunks = chunks;
     MeasuredPlan measured =
         *Measure(graph_, Found{.plan = std::move(plan), .program = std::nullopt}, cluster_, options_);
     const bool fits = Fits(measured);
     const std::string why = fits ? "as asked" : absl::StrCat("in chunks a rank needs ", FormatBytes(measured.peak));
+    if (!fits) warn(why);
     Found& taken = fits ? measured.found : best_.found;
     for (const ir::OpId op : products) Explain(op, why, taken.plan);
     return std::move(taken);
   }
 
  private:
+  // Why no product can be in so many chunks: what stands against the first whose sums are divided between ranks.
+  std::string WhyNone(int64_t chunks) const {
+    const ir::Plan& plan = best_.found.plan;
+    for (const ir::Op& op : graph_.ops) {
+      if (op.kind != ir::OpKind::kMatmul || op.attributes.Get(ir::attribute::kTransposeA)) continue;
+      if (!ir::OutputLayout(plan.ops[op.id].strategy, ir::RuleOf(graph_, op)).is_partial()) continue;
+      return absl::StrCat("`", op.name, "` is reduced whole: ",
+                          ir::WhyNotInChunks(graph_, plan, op.id, chunks).value_or("it has no chunks"));
+    }
+    return "the sums of no product of rows and a weight are divided between ranks";
+  }
+
   bool Fits(const MeasuredPlan& measured) const {
     return !limit_.has_value() || measured.peak <= std::max(limit_->bytes, best_.peak);
   }
@@ -175,7 +193,14 @@ std::optional<Found> SearchWithChunks(const ir::Graph& graph, const Cluster& clu
   const ir::Graph planned = GraphOf(graph, found->plan);
   if (chooses && ir::ProductsInChunks(planned, found->plan, 2).empty()) return found;
   ChunkSearch search(planned, cluster, pins, options, *Measure(planned, std::move(found), cluster, options));
-  return chooses ? std::move(search).Choose() : std::move(search).Take(*asked);
+  if (chooses) return std::move(search).Choose();
+  return std::move(search).Take(*asked, [&](const std::string& why) {
+    diagnostics.Add(
+        Warning(Code::kW0622, absl::StrCat("`collective_matmul = ", *asked, "`, and no product is computed in chunks"))
+            .At(pins.settings.collective_matmul_span, "has no effect")
+            .Note(why)
+            .Help("`collective_matmul = auto`"));
+  });
 }
 
 }  // namespace cleave::search

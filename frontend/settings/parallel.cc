@@ -84,8 +84,10 @@ class ParallelReader {
       settings_.zigzag_span = value.span;
       ReadCount(name, value, {.least = 1, .most = ir::kMostZigzagPairs}, settings_.zigzag);
     }
-    if (name == "collective_matmul")
+    if (name == "collective_matmul") {
+      settings_.collective_matmul_span = value.span;
       ReadCount(name, value, {.least = 2, .most = ir::kMostChunks}, settings_.collective_matmul);
+    }
     if (name == "parameter_plan") {
       ReadChoice<bool>(reporter_, name, value, settings_.passes_over_parameters,
                        {{"strict", false}, {"lenient", true}});

@@ -135,10 +135,10 @@ class AttentionOnGpu {
   }
   bool HasGroups() const { return sizes_.heads != sizes_.key_heads; }
 
-  // What plans of cuDNN 9.27 ask for, for the gradients of so many heads in all (bench/sdpa measures it): the gradients
-  // by the scores in 16 bits, on an Ampere GPU for columns in units of 64 and without the last 128 bytes; a number of
-  // each row; where key heads are fewer, gradients of keys and values for each head, which a Blackwell GPU has twice in
-  // f32, and of heads of more than 128 elements three times.
+  // What plans of cuDNN 9.27 ask for, for the gradients of so many heads in all (bench/cudnn_plans measures it): the
+  // gradients by the scores in 16 bits, on an Ampere GPU for columns in units of 64 and without the last 128 bytes; a
+  // number of each row; where key heads are fewer, gradients of keys and values for each head, which a Blackwell GPU
+  // has twice in f32, and of heads of more than 128 elements three times.
   int64_t OnHopper(int64_t heads) const {
     return 2 * heads * RoundedUp(sizes_.rows, 64) * RoundedUp(sizes_.columns, 128) + 4 * heads * sizes_.rows + 256 +
            (HasGroups() ? 2 * heads * sizes_.columns * (sizes_.head + sizes_.value_head) : 0);

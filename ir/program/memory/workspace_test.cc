@@ -180,7 +180,7 @@ TEST(Workspace, AttentionOnTheCpu) {
   }
 }
 
-// The bytes that plans of cuDNN have taken (bench/sdpa), of f32 a number of each row; in units of 512.
+// The bytes that plans of cuDNN have taken (bench/cudnn_plans), of f32 a number of each row; in units of 512.
 TEST(Workspace, AttentionOnAGpu) {
   const auto needed = [](DType dtype, const std::vector<std::pair<Shape, Shape>>& calls, double cap = 0) {
     Program program;

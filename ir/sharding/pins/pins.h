@@ -146,7 +146,7 @@ struct ParallelSettings {
   std::optional<PipelineSchedule> pipeline_schedule = PipelineSchedule();  // nullopt: `auto`.
   Span stages_span, pipeline_schedule_span;
   Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span, micro_batches_span, recompute_span,
-      row_updates_span, sums_span, zigzag_span, ring_attention_span;
+      row_updates_span, sums_span, zigzag_span, ring_attention_span, collective_matmul_span;
 
   Price price() const { return cost.value_or(search == SearchAlgorithm::kPropagate ? Price::kBytes : Price::kTime); }
 

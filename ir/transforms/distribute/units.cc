@@ -1,3 +1,7 @@
+// Reading guide. `Grouping` writes the graph again: what a maximum or a rounding to 8 bits reads gets a dimension for
+// the micro-batches in front (`RunsOf`), and its result the shape that it had. Strategies follow the factors of the old
+// rules (`StrategyLike`).
+
 #include "ir/transforms/distribute/units.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // In the place of the CUDA driver, which cuDNN loads the kernels of a plan into: it has no device and takes every kernel.
-// bench/sdpa/sdpa.sh adds the driver's other functions, which cuDNN names and does not call here; those return 0.
+// bench/cudnn_plans/cudnn_plans.sh adds the driver's other functions, which cuDNN names and does not call here; those return 0.
 static char object;
 
 int cuInit(void) { return 100; }  // CUDA_ERROR_NO_DEVICE

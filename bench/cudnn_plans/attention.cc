@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/sdpa/gpus.h"
+#include "bench/cudnn_plans/gpus.h"
 #include "runtime/math/cudnn/sdpa_graph.h"
 
 namespace cleave::runtime {

@@ -1,6 +1,6 @@
 // GPUs that cuDNN makes plans for without a device, and what tables say of plans that it refuses.
-#ifndef CLEAVE_BENCH_SDPA_GPUS_H_
-#define CLEAVE_BENCH_SDPA_GPUS_H_
+#ifndef CLEAVE_BENCH_CUDNN_PLANS_GPUS_H_
+#define CLEAVE_BENCH_CUDNN_PLANS_GPUS_H_
 
 #define NV_CUDNN_DISABLE_EXCEPTION
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
@@ -94,4 +94,4 @@ inline std::string WorkspaceText(const cudnn_frontend::graph::Graph& graph, cudn
 
 }  // namespace cleave::runtime
 
-#endif  // CLEAVE_BENCH_SDPA_GPUS_H_
+#endif  // CLEAVE_BENCH_CUDNN_PLANS_GPUS_H_

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/sdpa/gpus.h"
+#include "bench/cudnn_plans/gpus.h"
 #include "runtime/math/cudnn/convolution_graph.h"
 
 namespace cleave::runtime {
