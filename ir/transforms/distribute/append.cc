@@ -17,6 +17,16 @@ OpId Append(Op op, const Op& original, OpPlan plan, Distributed& to) {
   return to.graph.ops.push_back(std::move(op));
 }
 
+OpId AppendKept(const Op& op, OpPlan plan, bool inherits, Distributed& to) {
+  Op copy = op;
+  for (OpId& input : copy.inputs) input = to.values[input];
+  copy.inherits = std::nullopt;
+  if (inherits && op.inherits.has_value()) {
+    copy.inherits = Inheritance{.op = to.values[op.inherits->op], .factors = op.inherits->factors};
+  }
+  return Append(std::move(copy), op, std::move(plan), to);
+}
+
 TensorType TypeIn(const Graph& graph, OpKind kind, const std::vector<OpId>& inputs, Attributes& attributes) {
   const OpDefinition& definition = DefinitionOf(kind);
   std::vector<TensorType> types;

@@ -182,14 +182,9 @@ class Chunker {
 
  private:
   void Keep(const Op& op) {
-    Op copy = op;
-    for (OpId& input : copy.inputs) input = result_.values[input];
-    copy.inherits = std::nullopt;
     // The factors of a product that is chunks now do not exist any more.
-    if (op.inherits.has_value() && is_in_chunks_[op.inherits->op] == 0) {
-      copy.inherits = Inheritance{.op = result_.values[op.inherits->op], .factors = op.inherits->factors};
-    }
-    result_.values.push_back(Append(std::move(copy), op, plan_.ops[op.id]));
+    const bool inherits = op.inherits.has_value() && is_in_chunks_[op.inherits->op] == 0;
+    result_.values.push_back(AppendKept(op, plan_.ops[op.id], inherits, result_));
   }
 
   // Returns the op that has the value of `op`.

@@ -1,12 +1,10 @@
 #include "ir/transforms/distribute/rows.h"
 
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "base/check/check.h"
-#include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/transforms/distribute/append.h"
 #include "ir/transforms/distribute/built_form.h"
 
 namespace cleave::ir {
@@ -114,24 +112,16 @@ OpId RowForms::AsList(const Op& original, OpId value, size_t dimensions, const L
 
 OpId RowForms::AddOp(const Op& original, OpKind kind, std::vector<OpId> inputs, Attributes attributes,
                      const std::string& name, const std::vector<const Layout*>& layouts) {
-  const OpDefinition& definition = DefinitionOf(kind);
-  std::vector<TensorType> types;
-  for (const OpId input : inputs) types.push_back(grown_.op(input).type);
-  const auto incomplete = CompleteAttributes(definition, inputs.size(), attributes);
-  CLEAVE_CHECK(!incomplete.has_value()) << incomplete->message;
-  const InferResult inferred = InferType(definition, types, attributes);
-  CLEAVE_CHECK(std::holds_alternative<TensorType>(inferred)) << std::get<OpError>(inferred).message;
-  const TensorType& type = std::get<TensorType>(inferred);
-  const Rule rule = definition.rule(types, type, attributes);
-  return append_({.id = {},
-                  .name = name,
-                  .kind = kind,
-                  .phase = original.phase,
-                  .inputs = std::move(inputs),
-                  .attributes = std::move(attributes),
-                  .type = type,
-                  .line = original.line},
-                 original, StrategyOfBuilt(rule, layouts, {}, plan_.mesh));
+  Op op{.id = {},
+        .name = name,
+        .kind = kind,
+        .phase = original.phase,
+        .inputs = std::move(inputs),
+        .attributes = std::move(attributes),
+        .line = original.line};
+  op.type = TypeIn(grown_, kind, op.inputs, op.attributes);
+  Strategy strategy = StrategyOfBuilt(RuleOf(grown_, op), layouts, {}, plan_.mesh);
+  return append_(std::move(op), original, std::move(strategy));
 }
 
 Layout RowForms::StoredLayout(OpId table) const {

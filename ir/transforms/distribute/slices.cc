@@ -103,16 +103,10 @@ class Slicer {
   }
 
   void Keep(const Op& op) {
-    Op copy = op;
-    for (OpId& input : copy.inputs) input = result_.values[input];
-    if (op.inherits.has_value()) {
-      copy.inherits = std::nullopt;
-      if (result_.in_slices[op.inherits->op] == 0 && is_added_[op.inherits->op] != 0) {
-        copy.inherits = Inheritance{.op = result_.values[op.inherits->op], .factors = op.inherits->factors};
-      }
-    }
+    const bool inherits =
+        op.inherits.has_value() && result_.in_slices[op.inherits->op] == 0 && is_added_[op.inherits->op] != 0;
     is_added_[op.id] = 1;
-    result_.values[op.id] = Append(std::move(copy), op, plan_.ops[op.id]);
+    result_.values[op.id] = AppendKept(op, plan_.ops[op.id], inherits, result_);
   }
 
   // Adds ops of later places that the slices need, in the forward pass.

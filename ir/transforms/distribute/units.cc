@@ -9,18 +9,17 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/check/check.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/roles.h"
 #include "ir/graph/unique_names.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
+#include "ir/transforms/distribute/append.h"
 
 namespace cleave::ir {
 namespace {
@@ -80,7 +79,7 @@ class Grouping {
       copy.attributes.Set(attribute::kAxes, std::move(axes));
       copy.attributes.Set(attribute::kKeepDims, true);
     }
-    copy.type = TypeOf(copy);
+    copy.type = TypeIn(result_.graph, copy.kind, copy.inputs, copy.attributes);
     const bool multiplies = op.kind == OpKind::kScaledMatmul || op.kind == OpKind::kScaledMatmulSum;
     if (has_runs_[op.id] != 0 || multiplies) {
       plan.strategy = StrategyLike(copy, RuleOf(old_, op), PlanOf(op.id).strategy);
@@ -135,7 +134,7 @@ class Grouping {
           .attributes = {{attribute::kShape, shape}},
           .line = reader.line,
           .repetition = std::move(repetition)};
-    op.type = TypeOf(op);
+    op.type = TypeIn(result_.graph, op.kind, op.inputs, op.attributes);
     const bool joins = before.size() > shape.size();
     OpPlan plan{.strategy = {},
                 .output = joins ? like.output : std::nullopt,
@@ -178,12 +177,6 @@ class Grouping {
       }
     }
     return strategy;
-  }
-
-  TensorType TypeOf(const Op& op) const {
-    const InferResult inferred = InferType(DefinitionOf(op), InputTypes(result_.graph, op), op.attributes);
-    CLEAVE_CHECK(std::holds_alternative<TensorType>(inferred)) << std::get<OpError>(inferred).message;
-    return std::get<TensorType>(inferred);
   }
 
   OpId Append(Op op, const Op& original, OpPlan plan) {

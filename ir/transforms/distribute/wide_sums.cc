@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +16,7 @@
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/roles.h"
 #include "ir/graph/unique_names.h"
+#include "ir/transforms/distribute/append.h"
 #include "ir/transforms/distribute/built_form.h"
 
 namespace cleave::ir {
@@ -131,7 +131,7 @@ class Widening {
       const bool is_rounded = casts_.count({op.id, false}) > 0;
       if (is_rounded && plan.retention != Retention::kRecompute) plan.retention = Retention::kKeep;
       if (HasCompleteOutput(op.id)) plan.output = std::nullopt;
-      copy.type = TypeOf(copy);
+      copy.type = TypeIn(result_.graph, copy.kind, copy.inputs, copy.attributes);
       CLEAVE_CHECK(copy.type.dtype == DType::kF32) << op.name << " is " << copy.type.ToString();
     }
     CopyRelations(op, places_, copy);
@@ -178,7 +178,7 @@ class Widening {
             .attributes = {{attribute::kDType, dtype}},
             .line = value.line,
             .repetition = Derived(value.repetition, DTypeName(dtype))};
-    cast.type = TypeOf(cast);
+    cast.type = TypeIn(result_.graph, cast.kind, cast.inputs, cast.attributes);
     const OpDefinition& definition = DefinitionOf(cast);
     std::vector<PassThrough> passes;
     for (const PartialAxis& partial : layout.partial) passes.push_back({.axis = partial.axis});
@@ -191,14 +191,6 @@ class Widening {
                    .decided_by = PlanOf(original.id).decided_by,
                    .reason = absl::StrCat("sums of ", value.name, " in f32"),
                    .choices = {}});
-  }
-
-  TensorType TypeOf(const Op& op) const {
-    std::vector<TensorType> types;
-    for (const OpId input : op.inputs) types.push_back(result_.graph.op(input).type);
-    const InferResult inferred = InferType(DefinitionOf(op), types, op.attributes);
-    CLEAVE_CHECK(std::holds_alternative<TensorType>(inferred)) << std::get<OpError>(inferred).message;
-    return std::get<TensorType>(inferred);
   }
 
   OpId Append(Op op, const Op& original, OpPlan plan) {
